@@ -1,0 +1,1 @@
+"""The tests of whenidle, a folder a floor."""

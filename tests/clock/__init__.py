@@ -1,0 +1,1 @@
+"""The clock floor: instants, waiting, virtual time, the alarm and zones."""
