@@ -1,0 +1,247 @@
+"""The contract of a store: one durable place for the sessions of a host (SPEC 3).
+
+A store knows logs, not agents. It keeps, for each session, a header, an append-only
+list of event records, and a small *index* that the runtime derives from the log so that
+a host can find what needs attention without reading every log.
+"""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import attrs
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from datetime import datetime
+    from types import TracebackType
+
+    from whenidle_protocol.events import EventRecord
+
+
+class Role(enum.Enum):
+    """What the opener wants to do with the store."""
+
+    HOST = "host"
+    """Own agents and schedule: at most one host at a time (SPEC 3.4)."""
+
+    MANAGER = "manager"
+    """Read, and append beside a running host; takes no lock."""
+
+
+@attrs.frozen
+class SessionHeader:
+    """What is true of a session for its whole life (SPEC 2.10, 3.1)."""
+
+    id: str
+    created_at: datetime
+    parent: str | None = None
+    """Session id of the agent that delegated to this one; None for a root agent."""
+    delegation_depth: int = 0
+    """0 for a root agent, parent's depth plus one for a delegated child."""
+    cwd: str = ""
+    preset: str = ""
+    seed_length: int = 0
+    """How many leading events were inherited by a fork; folds of ownership ignore them."""
+    forked_from: str | None = None
+
+
+@attrs.frozen
+class SessionIndex:
+    """What a host must know of a session to wake it, derived from its log at each commit."""
+
+    due_millis: int | None = None
+    """Earliest target of an active reminder, in milliseconds since the epoch."""
+    runnable: bool = False
+    """True while a turn is open or the inbox gives the agent a reason to run."""
+
+
+IDLE_INDEX = SessionIndex()
+
+
+@attrs.frozen
+class Append:
+    """Events to add to one log, valid only if the log still has `expected` events."""
+
+    session_id: str
+    expected: int
+    records: tuple[EventRecord, ...]
+    index: SessionIndex = IDLE_INDEX
+    """The index of the session after these records."""
+
+
+@attrs.frozen
+class Batch:
+    """One atomic commit: all of it becomes durable, or none (SPEC 3.2).
+
+    Sessions in `created` exist (empty, expected 0) for the `appends` of the same batch.
+    """
+
+    appends: tuple[Append, ...] = ()
+    created: tuple[SessionHeader, ...] = ()
+
+
+@attrs.frozen
+class SessionSlice:
+    """A consistent read of one session: header, index, and the records from `start` on."""
+
+    header: SessionHeader
+    index: SessionIndex
+    start: int
+    records: tuple[EventRecord, ...]
+
+    @property
+    def length(self) -> int:
+        """Number of events in the whole log at the time of the read."""
+        return self.start + len(self.records)
+
+
+@attrs.frozen
+class Attention:
+    """A session that needs a host: something is due at some time, or something must run now."""
+
+    session_id: str
+    index: SessionIndex
+
+
+@attrs.frozen
+class StoreStatistics:
+    """Counters since the store was opened (SPEC 2.12)."""
+
+    commits: int = 0
+    """Batches that became durable."""
+    refused: int = 0
+    """Batches that changed nothing."""
+    uncertain: int = 0
+    """Batches whose outcome could not be told."""
+    groups: int = 0
+    """Transactions; commits divided by groups is the gain of group commit."""
+    waiting: int = 0
+    """Batches handed in and not yet answered."""
+
+
+class Store(ABC):
+    """Base class of all stores. Use as `async with store.opened(Role.HOST):` or by `open`/`aclose`."""
+
+    @abstractmethod
+    async def open(self, role: Role) -> None:
+        """Open the store, creating or migrating it where that is safe.
+
+        Raises:
+            StoreLocked: role is HOST and another host has the store, or this object is open already.
+            NotAStore, StoreTooNew, StoreDamaged, StoreUnavailable: the file is left untouched.
+            StoreBusy, StoreFull: it could not be created or migrated now, and is as it was.
+        """
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Close the store; commits already handed in finish first. Idempotent, shielded from cancellation."""
+
+    @abstractmethod
+    async def commit(self, batch: Batch) -> None:
+        """Make `batch` durable, all of it or nothing.
+
+        Returns only when the batch is on disk. If cancelled before the write began, the batch is withdrawn
+        and nothing changed; once the write has begun the outcome is awaited, shielded from cancellation.
+
+        Raises:
+            SequenceConflict, SessionExists, UnknownSession: nothing changed; read and decide again.
+            StoreFull, StoreBusy, CommitRefused: nothing changed.
+            CommitUncertain: the outcome is unknown; read the session back.
+            StoreClosed: the store is not open.
+        """
+
+    @abstractmethod
+    async def read(self, session_id: str, start: int = 0) -> SessionSlice:
+        """Return header, index and the records numbered `start` and above, as one consistent view.
+
+        Everything that a returned commit wrote is in it. A `start` past the end gives no records and `start`
+        clipped to the length. What the records' data means, and whether it is JSON, is the reader's to judge.
+
+        Raises:
+            UnknownSession: there is no such session.
+            StoreDamaged: the log has a gap, or a row that is not of the shape that is written.
+            CommitUncertain: an earlier commit's outcome still cannot be told; try again later.
+            InvalidArgument: `start` is negative.
+        """
+
+    @abstractmethod
+    async def sessions(self, *, after: str = "", limit: int = 500) -> tuple[SessionHeader, ...]:
+        """Return up to `limit` headers with ids above `after`, in code point order of id.
+
+        Raises:
+            InvalidArgument: `limit` is not positive.
+        """
+
+    @abstractmethod
+    def attention(self) -> AsyncIterator[Attention]:
+        """Iterate over all sessions whose index is not idle.
+
+        Runnable ones come first, in order of their creation; then those that only wait for a time, the
+        earliest first, ties in order of creation. May be left at any item without being closed.
+        """
+
+    @abstractmethod
+    async def changed_elsewhere(self) -> frozenset[str]:
+        """Wait until a manager has committed beside this host and return the sessions it touched.
+
+        Each change is reported at least once, within a second of real time; waiting does not hold virtual
+        time. Changes made while no host ran are reported too. A report counts as dealt with when the next
+        one is asked for; one that was not is repeated when the store is opened again. For one task at a
+        time. Cancelling is safe and loses no report. A manager, and a store that only this process can
+        reach, never get one.
+
+        Raises:
+            StoreClosed: the store was closed meanwhile.
+        """
+
+    @abstractmethod
+    async def check(self) -> Sequence[str]:
+        """Look through the whole store and return one line for each thing that is wrong; empty if sound."""
+
+    @abstractmethod
+    def statistics(self) -> StoreStatistics:
+        """Return the counters."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What to call the store in a message: a path, or `memory`."""
+
+    def opened(self, role: Role) -> _Opened:
+        """Return an async context manager that opens the store and closes it again."""
+        return _Opened(self, role)
+
+
+@attrs.define
+class _Opened:
+    _store: Store
+    _role: Role
+
+    async def __aenter__(self) -> Store:
+        await self._store.open(self._role)
+        return self._store
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._store.aclose()
+
+
+__all__ = [
+    "IDLE_INDEX",
+    "Append",
+    "Attention",
+    "Batch",
+    "Role",
+    "SessionHeader",
+    "SessionIndex",
+    "SessionSlice",
+    "Store",
+    "StoreStatistics",
+]

@@ -1,0 +1,259 @@
+"""How commits of the SQLite store share transactions, and what cancelling them does."""
+
+import sqlite3
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from whenidle_actors.errors import CommitRefused, SequenceConflict, SessionExists, StoreBusy, StoreError
+from whenidle_actors.stores.base import Batch, Role, StoreStatistics
+from whenidle_actors.stores.sqlite import SqliteStore, writer
+
+from .helpers import Gate, appends, connections, contents, creates, header, record
+
+
+class Crowd:
+    """Tasks that commit while the writing thread is held, so that all of them wait together."""
+
+    def __init__(self, store: SqliteStore, nursery: trio.Nursery) -> None:
+        self.outcomes: dict[str, StoreError | None] = {}
+        self._store = store
+        self._nursery = nursery
+
+    async def commit(self, name: str, batch: Batch) -> None:
+        self._nursery.start_soon(self._commit, name, batch)
+        await wait_all_tasks_blocked()
+
+    async def _commit(self, name: str, batch: Batch) -> None:
+        try:
+            await self._store.commit(batch)
+        except StoreError as error:
+            self.outcomes[name] = error
+        else:
+            self.outcomes[name] = None
+
+
+@pytest.fixture
+def gate() -> Gate:
+    """What holds the writing thread."""
+    return Gate()
+
+
+@pytest.fixture
+def store(path: Path, gate: Gate) -> SqliteStore:
+    """A store whose transactions begin when the gate is open."""
+
+    def before(_connection: sqlite3.Connection, statement: str) -> None:
+        if statement == "BEGIN IMMEDIATE":
+            gate.pass_through()
+
+    return SqliteStore(path, connection_factory=connections(before))
+
+
+@asynccontextmanager
+async def held_back(store: SqliteStore, gate: Gate) -> AsyncIterator[Crowd]:
+    """Hold the thread in a commit of its own; what is handed in inside the block forms one group with it."""
+    gate.close()
+    async with trio.open_nursery() as nursery:
+        crowd = Crowd(store, nursery)
+        try:
+            await crowd.commit("first", creates("first"))
+            await trio.to_thread.run_sync(gate.arrivals.get)
+            yield crowd
+        finally:
+            gate.open()
+
+
+async def test_waiting_commits_share_one_transaction(store: SqliteStore, gate: Gate) -> None:
+    """All commits that wait when the thread becomes free are one transaction, as the counters show."""
+    async with store.opened(Role.HOST):
+        async with held_back(store, gate) as crowd:
+            for number in range(50):
+                await crowd.commit(f"c{number}", creates(f"s{number}"))
+            assert store.statistics().waiting == 51
+        assert set(crowd.outcomes.values()) == {None}
+        assert store.statistics() == StoreStatistics(commits=51, groups=1)
+        assert len(await store.sessions()) == 51
+
+
+async def test_a_refused_commit_does_not_harm_its_neighbours(store: SqliteStore, gate: Gate) -> None:
+    """In one group, the commits around refused ones become durable, and each refusal has its own reason."""
+    async with store.opened(Role.HOST):
+        await store.commit(creates("a"))
+        async with held_back(store, gate) as crowd:
+            await crowd.commit("good", appends("a", 0))
+            await crowd.commit("conflict", Batch(appends("a", 0).appends, (header("never"),)))
+            await crowd.commit("exists", creates("new", "a"))
+            await crowd.commit("unstorable", appends("a", 1, [record(1), record(data="\ud800")]))
+            await crowd.commit("last", appends("a", 1))
+        assert crowd.outcomes["good"] is crowd.outcomes["last"] is crowd.outcomes["first"] is None
+        assert isinstance(crowd.outcomes["conflict"], SequenceConflict)
+        assert isinstance(crowd.outcomes["exists"], SessionExists)
+        assert type(crowd.outcomes["unstorable"]) is CommitRefused
+        assert store.statistics() == StoreStatistics(commits=4, refused=3, groups=2)
+        assert {name: part.length for name, part in (await contents(store)).items()} == {"a": 2, "first": 0}
+
+
+async def test_a_group_of_refusals_writes_nothing(store: SqliteStore, gate: Gate) -> None:
+    """A group in which every commit is refused is not a transaction that counts."""
+    async with store.opened(Role.HOST):
+        await store.commit(creates("first"))
+        async with held_back(store, gate) as crowd:
+            await crowd.commit("second", creates("first"))
+        assert [type(error) for error in crowd.outcomes.values()] == [SessionExists, SessionExists]
+        assert store.statistics() == StoreStatistics(commits=1, refused=2, groups=1)
+
+
+async def test_appends_to_one_log_follow_one_another_within_a_group(store: SqliteStore, gate: Gate) -> None:
+    """Several commits to the same session in one group see each other's events."""
+    async with store.opened(Role.HOST):
+        async with held_back(store, gate) as crowd:
+            for number in range(10):
+                await crowd.commit(f"c{number}", appends("first", number))
+        assert set(crowd.outcomes.values()) == {None}
+        assert store.statistics().groups == 1
+        assert (await store.read("first")).records == tuple(record(number) for number in range(10))
+
+
+async def test_a_very_large_crowd_takes_several_transactions(
+    store: SqliteStore, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A group has a bound, so that the first of many waiters does not wait for all of them."""
+    monkeypatch.setattr(writer, "_GROUP_LIMIT", 4)
+    async with store.opened(Role.HOST):
+        async with held_back(store, gate) as crowd:
+            for number in range(9):
+                await crowd.commit(f"c{number}", creates(f"s{number}"))
+        assert store.statistics() == StoreStatistics(commits=10, groups=3)
+
+
+async def test_a_commit_cancelled_before_its_write_began_is_withdrawn(store: SqliteStore, gate: Gate) -> None:
+    """A waiting commit that is cancelled leaves at once, and the group is committed without it."""
+    async with store.opened(Role.HOST):
+        async with held_back(store, gate) as crowd:
+            with trio.CancelScope() as scope:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(store.commit, creates("withdrawn"))
+                    await wait_all_tasks_blocked()
+                    assert store.statistics().waiting == 2
+                    scope.cancel()
+            assert scope.cancelled_caught
+            assert store.statistics().waiting == 1
+            await crowd.commit("after", creates("after"))
+        assert [head.id for head in await store.sessions()] == ["after", "first"]
+        assert store.statistics() == StoreStatistics(commits=2, groups=1)
+
+
+async def test_a_group_of_withdrawn_commits_is_no_transaction(store: SqliteStore, gate: Gate) -> None:
+    """When all that waited have left, nothing is written."""
+    async with store.opened(Role.HOST):
+        gate.close()
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(store.commit, creates("withdrawn"))
+                await trio.to_thread.run_sync(gate.arrivals.get)
+                scope.cancel()
+        gate.open()
+        await store.commit(creates("a"))
+        assert [head.id for head in await store.sessions()] == ["a"]
+        assert store.statistics() == StoreStatistics(commits=1, groups=1)
+
+
+async def test_a_commit_cancelled_after_its_write_began_is_awaited(path: Path) -> None:
+    """Once the write has begun the outcome is waited for and told, whatever is cancelled."""
+    gate = Gate()
+
+    def before(_connection: sqlite3.Connection, statement: str) -> None:
+        if statement == "COMMIT":
+            gate.pass_through()
+
+    returned = trio.Event()
+    store = SqliteStore(path, connection_factory=connections(before))
+    async with store.opened(Role.HOST):
+        gate.close()
+
+        async def commit() -> None:
+            await store.commit(creates("a"))
+            returned.set()
+            await trio.lowlevel.checkpoint()
+
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(commit)
+                await trio.to_thread.run_sync(gate.arrivals.get)
+                nursery.cancel_scope.cancel()
+                with trio.CancelScope(shield=True):
+                    await wait_all_tasks_blocked()
+                assert not returned.is_set()
+                gate.open()
+        assert returned.is_set()
+        assert not scope.cancelled_caught
+        assert [head.id for head in await store.sessions()] == ["a"]
+
+
+async def test_closing_finishes_what_was_handed_in(store: SqliteStore, gate: Gate) -> None:
+    """Commits that wait when the store is closed are written first; later ones are told it is closed."""
+    await store.open(Role.HOST)
+    closed = trio.Event()
+
+    async def close() -> None:
+        await store.aclose()
+        closed.set()
+
+    async with trio.open_nursery() as nursery, held_back(store, gate) as crowd:
+        await crowd.commit("second", creates("second"))
+        nursery.start_soon(close)
+        nursery.start_soon(close)
+        await wait_all_tasks_blocked()
+        assert not closed.is_set()
+        await crowd.commit("late", creates("late"))
+        assert set(crowd.outcomes) == {"late"}
+    assert crowd.outcomes["first"] is crowd.outcomes["second"] is None
+    async with store.opened(Role.HOST):
+        assert [head.id for head in await store.sessions()] == ["first", "second"]
+
+
+async def test_closing_leaves_no_thread_and_no_log(store: SqliteStore, path: Path) -> None:
+    """After closing there is no thread of the store, and of its files only the database and the lock file."""
+    async with store.opened(Role.HOST):
+        await store.commit(creates("a"))
+        assert [thread.name for thread in threading.enumerate()].count("whenidle-store") == 1
+    assert "whenidle-store" not in [thread.name for thread in threading.enumerate()]
+    assert sorted(file.name for file in path.parent.iterdir()) == ["test.store", "test.store-host"]
+
+
+async def test_a_commit_that_finds_the_file_locked_is_refused(path: Path) -> None:
+    """When another process holds the write lock past the busy timeout, the commit changes nothing."""
+    store = SqliteStore(path, busy_timeout=0.01)
+    async with store.opened(Role.HOST):
+        await store.commit(creates("a"))
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreBusy, match="write lock"):
+            await store.commit(appends("a", 0))
+        assert (await store.read("a")).length == 0
+        other.execute("ROLLBACK")
+        other.close()
+        await store.commit(appends("a", 0))
+        assert store.statistics() == StoreStatistics(commits=2, refused=1, groups=2)
+
+
+async def test_a_store_whose_trio_ended_lets_its_thread_end(path: Path) -> None:
+    """A run that ends without closing its store does not keep the thread past its next report."""
+    store = SqliteStore(path)
+
+    async def abandon() -> None:
+        await store.open(Role.HOST)
+
+    await trio.to_thread.run_sync(trio.run, abandon)
+    other = SqliteStore(path)
+    async with other.opened(Role.MANAGER):
+        await other.commit(creates("a"))
+    (thread,) = [thread for thread in threading.enumerate() if thread.name == "whenidle-store"]
+    await trio.to_thread.run_sync(thread.join, 10)
+    assert not thread.is_alive()
