@@ -19,6 +19,9 @@ FIRE_LIMIT = 256
 Taking out that many holds the loop for less than a millisecond, beside what `fire` itself does.
 """
 
+STEP_MILLIS = 2.0
+"""What the wall may differ from monotonic time by for having been read a moment later, and floored."""
+
 
 @attrs.frozen
 class AlarmStatistics:
@@ -60,6 +63,7 @@ class Alarm(Generic[K]):
         # While `run` waits: until when, and how to end that.
         self._waiting_for: float = -math.inf
         self._nap = trio.CancelScope()
+        self._wall_ahead = 0.0
         self._fired = 0
         self._rearmed = 0
         self._early_wakes = 0
@@ -71,21 +75,22 @@ class Alarm(Generic[K]):
     def arm(self, key: K, at_millis: int) -> None:
         """Give `key` the target `at_millis` in place of any it has. O(log n) amortised.
 
-        A target that has passed is fired at once. If `run` is waiting for this target or a later one,
-        it looks at the wall clock again, even if the key had the same target before.
+        A target that has passed is fired at once. If `run` is waiting for this very target, and the wall clock
+        was stepped since without notice, it looks at the wall clock again.
 
         Args:
             key: what `fire` is to be told.
             at_millis: wall time in milliseconds since the epoch.
         """
-        if self._queue.arm(key, at_millis):
-            self._rearmed += 1
-        if at_millis <= self._waiting_for:
-            self._waiting_for = -math.inf
-            self._nap.cancel()
+        before = self._queue.target(key)
+        self._rearmed += self._queue.arm(key, at_millis)
+        if at_millis < self._waiting_for or self._is_put_off(before, at_millis):
+            self._look_again()
 
     def disarm(self, key: K) -> bool:
         """Take away the target of `key`; tell whether it had one. O(log n) amortised."""
+        if self._queue.target(key) == self._waiting_for:
+            self._look_again()
         return self._queue.disarm(key)
 
     def target(self, key: K) -> int | None:
@@ -137,6 +142,7 @@ class Alarm(Generic[K]):
                     else:
                         earliest = self._queue.earliest()
                         self._waiting_for = math.inf if earliest is None else earliest
+                        self._wall_ahead = self._read_wall_ahead()
                         with trio.CancelScope() as self._nap:
                             self._steps_seen += await rest(self._clock, watch, self._waiting_for)
                         self._waiting_for = -math.inf
@@ -144,6 +150,24 @@ class Alarm(Generic[K]):
         finally:
             self._running = False
             self._waiting_for = -math.inf
+
+    def _is_put_off(self, before: int | None, at_millis: int) -> bool:
+        """Tell whether the wait is for what a key had, or has now, and does not end when it should."""
+        if before == at_millis:
+            return at_millis == self._waiting_for and self._was_stepped()
+        return self._waiting_for == before or (self._waiting_for == at_millis and self._was_stepped())
+
+    def _look_again(self) -> None:
+        """End the wait: it is for a target that is not the earliest any more, or on a wall that moved."""
+        self._waiting_for = -math.inf
+        self._nap.cancel()
+
+    def _was_stepped(self) -> bool:
+        """Tell whether the wall moved against monotonic time since the wait began."""
+        return abs(self._read_wall_ahead() - self._wall_ahead) > STEP_MILLIS
+
+    def _read_wall_ahead(self) -> float:
+        return self._clock.now_millis() - self._clock.monotonic() * 1000
 
     def _is_due(self) -> bool:
         earliest = self._queue.earliest()

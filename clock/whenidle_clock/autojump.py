@@ -60,12 +60,12 @@ class Autojump(trio.abc.Instrument):
         to has, though its float may lie a rounding error above the nanosecond that was meant.
         """
         expiring, self._expiring = self._expiring, 0.0
-        return max(seconds(self._timeline.monotonic_ns), expiring)
+        return max(to_seconds(self._timeline.monotonic_ns), expiring)
 
     def sleep_time(self, deadline: float) -> float:
         """Answer trio's `deadline_to_sleep_time`: asked exactly when no task can run."""
         self._next_deadline = deadline
-        return 0 if deadline <= seconds(self._timeline.monotonic_ns) else _PARKED_SECONDS
+        return 0 if deadline <= to_seconds(self._timeline.monotonic_ns) else _PARKED_SECONDS
 
     async def travel(self, target_ns: int) -> None:
         """Let virtual time run to `target_ns`, stopping at each deadline on the way.
@@ -111,7 +111,7 @@ class Autojump(trio.abc.Instrument):
             trio.lowlevel.reschedule(self._horizons.pop(0)[2])
 
 
-def seconds(nanoseconds: int) -> float:
+def to_seconds(nanoseconds: int) -> float:
     """Give nanoseconds as the nearest float of seconds."""
     return nanoseconds / 1_000_000_000
 

@@ -4,6 +4,8 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
+import trio
+
 DEFAULT_SLICE_SECONDS = 60.0
 """How long a step that nobody announced can stay unnoticed (SPEC 1.3)."""
 
@@ -63,6 +65,13 @@ class Clock(Protocol):
             InstantOutOfRange: its offset carries it outside years 0001-9999 UTC.
         """
         ...
+
+    def wait_slice(self, seconds: float) -> AbstractContextManager[trio.CancelScope]:
+        """Open a scope around one wait for a wall instant that seems `seconds` away.
+
+        It ends the wait when they have gone by in monotonic time, and earlier, at the end of a slice, if the
+        wall clock may have been stepped without notice. Whoever waits reads the wall again then.
+        """
 
     def watch_steps(self) -> AbstractContextManager[StepWatch]:
         """Open a watch for steps; read the wall clock after opening and no step goes unnoticed.

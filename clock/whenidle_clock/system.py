@@ -63,6 +63,10 @@ class SystemClock:
         """See `Clock.sleep_until`."""
         await waiting.sleep_until(self, instant)
 
+    def wait_slice(self, seconds: float) -> trio.CancelScope:
+        """See `Clock.wait_slice`."""
+        return trio.move_on_after(min(seconds, self._slice_seconds))
+
     @contextmanager
     def watch_steps(self) -> Generator[StepWatch, None, None]:
         """See `Clock.watch_steps`. On Linux a watch holds one file descriptor."""

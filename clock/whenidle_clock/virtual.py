@@ -1,5 +1,6 @@
 """`VirtualClock`: time that a test or a simulation owns (SPEC 1.4)."""
 
+import math
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -7,12 +8,13 @@ from datetime import UTC, datetime, timedelta
 import trio
 
 from whenidle_clock import waiting
-from whenidle_clock.autojump import Autojump, seconds
+from whenidle_clock.autojump import Autojump, to_seconds
 from whenidle_clock.clock import DEFAULT_SLICE_SECONDS, StepWatch
 from whenidle_clock.instants import check_millis, from_millis, to_millis
 
 _DEFAULT_START = datetime(2026, 1, 1, tzinfo=UTC)
 _NS_PER_MS = 1_000_000
+_NS_PER_SECOND = 1_000_000_000
 _MILLION = 1_000_000
 
 
@@ -61,6 +63,7 @@ class VirtualClock(trio.abc.Clock):
         self._wall_since_ns = 0
         self._drift_ppm = 0
         self._watches: set[_VirtualStepWatch] = set()
+        self._slices: dict[trio.CancelScope, int] = {}
         self._autojump = Autojump(self)
 
     def __repr__(self) -> str:
@@ -81,7 +84,7 @@ class VirtualClock(trio.abc.Clock):
 
     def monotonic(self) -> float:
         """See `Clock.monotonic`. May be read outside a trio run too."""
-        return seconds(self.monotonic_ns)
+        return to_seconds(self.monotonic_ns)
 
     async def sleep_until(self, instant: datetime) -> None:
         """See `Clock.sleep_until`.
@@ -91,6 +94,31 @@ class VirtualClock(trio.abc.Clock):
         """
         self._check_running()
         await waiting.sleep_until(self, instant)
+
+    @contextmanager
+    def wait_slice(self, seconds: float) -> Generator[trio.CancelScope, None, None]:
+        """See `Clock.wait_slice`.
+
+        A virtual clock knows when its wall is stepped in silence, so that slices need not be waited out one
+        by one: they end, where they would have ended, only if there is something to notice. A wall that
+        drifts is looked at after every slice.
+        """
+        drifts = self._drift_ppm != 0
+        with trio.move_on_after(min(seconds, self._slice_seconds) if drifts else seconds) as scope:
+            self._slices[scope] = self.monotonic_ns
+            try:
+                yield scope
+            finally:
+                del self._slices[scope]
+
+    def _end_slices(self) -> None:
+        """Let every wait notice, at the end of its slice, that the wall does not go on as it did."""
+        if self._slice_seconds == math.inf:
+            return
+        slice_ns = max(1, int(self._slice_seconds * _NS_PER_SECOND))
+        for scope, since_ns in self._slices.items():
+            end_ns = since_ns + ((self.monotonic_ns - since_ns) // slice_ns + 1) * slice_ns
+            scope.deadline = min(scope.deadline, to_seconds(end_ns))
 
     @contextmanager
     def watch_steps(self) -> Generator[StepWatch, None, None]:
@@ -137,6 +165,8 @@ class VirtualClock(trio.abc.Clock):
         if announce:
             for watch in self._watches:
                 watch.stepped.set()
+        else:
+            self._end_slices()
 
     def set_wall(self, instant: datetime, *, announce: bool = True) -> None:
         """Step the wall so that it shows `instant`; otherwise like `step`.
@@ -174,6 +204,7 @@ class VirtualClock(trio.abc.Clock):
         wall_ns = self._read_wall_ns()
         self._set_wall_ns(wall_ns - wall_ns % _NS_PER_MS + self.monotonic_ns % _NS_PER_MS)
         self._drift_ppm = ppm
+        self._end_slices()
 
     def start_clock(self) -> None:
         """Join the trio run that starts. For trio: see `trio.abc.Clock`."""

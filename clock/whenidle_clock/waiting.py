@@ -6,8 +6,6 @@ Wall decides, monotonic waits (SPEC 1.1, 1.3). This is the only place that does 
 import math
 from datetime import datetime
 
-import trio
-
 from whenidle_clock.clock import Clock, StepWatch
 from whenidle_clock.instants import to_millis
 
@@ -32,11 +30,8 @@ async def rest(clock: Clock, watch: StepWatch, until_millis: float) -> bool:
         watch: an open watch of that clock.
         until_millis: wall milliseconds since the epoch, or `math.inf` to wait for a step alone.
     """
-    if until_millis == math.inf:
-        seconds = math.inf
-    else:
-        seconds = min(max(0.0, (until_millis - clock.now_millis()) / 1000), clock.slice_seconds)
-    with trio.move_on_after(seconds) as slice_scope:
+    seconds = math.inf if until_millis == math.inf else max(0.0, (until_millis - clock.now_millis()) / 1000)
+    with clock.wait_slice(seconds) as slice_scope:
         await watch.wait()
     return not slice_scope.cancelled_caught
 

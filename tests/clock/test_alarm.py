@@ -290,21 +290,64 @@ async def test_an_exception_of_fire_ends_the_run(clock: VirtualClock, alarm: Ala
     assert (alarm.target("a"), alarm.target("b")) == (None, T0 + HOUR)
 
 
+async def test_a_long_wait_is_one_wait_while_nothing_happens_to_the_wall(
+    clock: VirtualClock, running: Alarm[str]
+) -> None:
+    """A virtual clock does not wait slices out one by one: a year passes without a look at the wall."""
+    running.arm("a", T0 + 365 * 24 * HOUR)
+    await wait_all_tasks_blocked()
+    before = running.statistics().early_wakes
+    await clock.advance(ms(365 * 24 * HOUR))
+    assert (running.statistics().fired, running.statistics().early_wakes) == (1, before)
+
+
+async def test_arming_what_is_waited_for_ends_the_wait_only_if_the_wall_was_stepped(
+    clock: VirtualClock, running: Alarm[str]
+) -> None:
+    """Owners set the same target again and again; the alarm looks at the wall when it has moved in silence."""
+    running.arm("a", T0 + HOUR)
+    await wait_all_tasks_blocked()
+    before = running.statistics().early_wakes
+    running.arm("a", T0 + HOUR)
+    await wait_all_tasks_blocked()
+    assert running.statistics().early_wakes == before
+    clock.step(ms(HOUR), announce=False)
+    running.arm("a", T0 + HOUR)
+    await wait_all_tasks_blocked()
+    assert running.statistics().fired == 1
+
+
+@pytest.mark.parametrize("disarm", [False, True])
+async def test_a_wait_for_a_target_that_is_gone_ends(clock: VirtualClock, running: Alarm[str], *, disarm: bool) -> None:
+    """Disarmed or put off, a target is not waited for any more: what comes next is looked at anew."""
+    running.arm("a", T0 + HOUR)
+    await wait_all_tasks_blocked()
+    if disarm:
+        running.disarm("a")
+    else:
+        running.arm("a", T0 + 9 * HOUR)
+    await wait_all_tasks_blocked()
+    clock.step(ms(2 * HOUR), announce=False)
+    running.arm("b", T0 + 2 * HOUR)
+    await wait_all_tasks_blocked()
+    assert running.statistics().fired == 1
+
+
 async def test_statistics_tell_what_happened(clock: VirtualClock, running: Alarm[str]) -> None:
     """Each documented number counts what it says."""
     await wait_all_tasks_blocked()
     assert running.statistics() == AlarmStatistics(armed=0, stale=0, fired=0, rearmed=0, early_wakes=0, steps_seen=0)
     running.arm("a", T0 + 90 * SECOND)  # wakes the alarm once
-    await clock.advance(ms(61 * SECOND))  # a slice ends
+    await clock.advance(ms(10 * SECOND))
+    clock.step(ms(-SECOND), announce=False)
+    await clock.advance(ms(51 * SECOND))  # a slice ends
     clock.step(ms(-SECOND))  # a step
     await wait_all_tasks_blocked()
     running.arm("b", T0 + 2 * HOUR)
     running.arm("b", T0 + HOUR)  # the place of its first target is stale until it comes up
-    running.arm("a", T0 + 91 * SECOND)
+    running.arm("a", T0 + 91 * SECOND)  # what it waits for is not the earliest target any more
     await clock.advance(ms(MINUTE))
-    assert running.statistics() == AlarmStatistics(
-        armed=1, stale=1, fired=1, rearmed=2, early_wakes=3 + 1, steps_seen=1
-    )
+    assert running.statistics() == AlarmStatistics(armed=1, stale=1, fired=1, rearmed=2, early_wakes=4, steps_seen=1)
     with pytest.raises(AttributeError):
         running.statistics().armed = 5  # type: ignore[misc]
 

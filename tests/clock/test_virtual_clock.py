@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
 from whenidle_clock import MAX_INSTANT, InstantOutOfRange, VirtualClock, from_millis, to_millis
-from whenidle_clock.autojump import reach, seconds
+from whenidle_clock.autojump import reach, to_seconds
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -246,7 +246,7 @@ def test_waits_of_whole_milliseconds_end_on_the_millisecond(
 def test_the_nanosecond_moved_to_is_the_deadline_but_for_the_errors_of_floats(deadline: float) -> None:
     """Time moves to the deadline, give or take four units in the last place of its float, or one nanosecond on."""
     error = 4 * math.ulp(deadline) + 1e-15
-    assert deadline - error <= seconds(reach(deadline)) <= deadline + error + 1e-9
+    assert deadline - error <= to_seconds(reach(deadline)) <= deadline + error + 1e-9
 
 
 @given(st.lists(st.integers(1, 400_000), min_size=1, max_size=60), st.integers(0, 10**9))
@@ -335,3 +335,23 @@ def test_it_must_be_the_clock_of_the_run(clock: VirtualClock) -> None:
         trio.run(clock.sleep_until, START)
     with pytest.raises(RuntimeError, match="clock=virtual"):
         trio.run(clock.advance, HOUR)
+
+
+def test_slices_without_end_let_a_silent_step_go_unnoticed() -> None:
+    """With endless slices nothing but an announced step, or the end of the wait, has the wall looked at."""
+    clock = VirtualClock(START, slice_seconds=math.inf)
+
+    async def wait() -> None:
+        await clock.sleep_until(START + timedelta(hours=1))
+        assert clock.now() == START + timedelta(hours=3)
+
+    async def main() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(wait)
+            await wait_all_tasks_blocked()
+            clock.step(timedelta(hours=2), announce=False)
+            await clock.advance(timedelta(minutes=59))
+            assert len(nursery.child_tasks) == 1
+            await clock.advance(timedelta(minutes=1))
+
+    trio.run(main, clock=clock)
