@@ -1,0 +1,1 @@
+"""Reminder rules: one file a timing kind, integer arithmetic on instants, no state."""

@@ -1,0 +1,72 @@
+"""What enters one session's inbox in one claim of its agent (SPEC 6.7, 6.8).
+
+As with reminders, one-shots come first and each alone, since a turn takes one message; then everything
+recurring that is due comes as one message.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from whenidle_clock.instants import format_instant
+from whenidle_protocol.task_delivery import Due, Skipped, deliver
+from whenidle_protocol.task_framing import frame
+from whenidle_protocol.task_json import canonical_json
+from whenidle_protocol.task_timing import is_one_shot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from whenidle_protocol.task_record import Task
+    from whenidle_protocol.task_settings import TaskSettings
+
+
+@attrs.frozen
+class Admission:
+    """What is to be committed together: one message, and the tasks after it.
+
+    Nothing is due any more when both are empty.
+    """
+
+    delivered: tuple[Due, ...] = ()
+    """In the order of the message."""
+    skipped: tuple[Skipped, ...] = ()
+
+    @property
+    def text(self) -> str | None:
+        """The message; None if nothing is delivered."""
+        return frame(self.delivered) if self.delivered else None
+
+
+def admit(tasks: Iterable[Task], now: datetime, settings: TaskSettings) -> Admission:
+    """Return what of `tasks`, all for one session, is to enter its inbox at `now`, in one message.
+
+    There may be more: ask again, in another claim, until nothing is delivered. Tasks go by their next
+    occurrence, then in the order they were made.
+
+    Tasks with the target `new` have a session for each occurrence: give each of them alone.
+    """
+    ordered = sorted(tasks, key=lambda task: (task.scheduled_at, task.created_at, task.id))
+    decided = [deliver(task, now, settings) for task in ordered]
+    dues = [each for each in decided if isinstance(each, Due)]
+    skipped = tuple(each for each in decided if isinstance(each, Skipped))
+    one_shot = next((due for due in dues if is_one_shot(due.task.rule)), None)
+    return Admission(tuple(dues) if one_shot is None else (one_shot,), skipped)
+
+
+def receipt_text(due: Due) -> str:
+    """Return what is kept of a delivery, as canonical JSON (SPEC 6.8)."""
+    return canonical_json(
+        {
+            "taskId": due.task.id,
+            "scheduledAt": format_instant(due.occurrence),
+            "deliveredAt": format_instant(due.decided_at),
+            "targetSessionId": due.session_id,
+            "lateMillis": due.late_millis,
+            "missed": due.missed,
+            "skipped": due.skipped,
+        }
+    )

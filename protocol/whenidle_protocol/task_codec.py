@@ -1,0 +1,47 @@
+"""A task as text in a store (SPEC 6.3): canonical JSON, strict version 1."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from whenidle_protocol import wire
+from whenidle_protocol.errors import CorruptLog
+from whenidle_protocol.json_text import parse
+from whenidle_protocol.json_values import json_object, safe_integer
+from whenidle_protocol.rules.shape import Rule
+from whenidle_protocol.task_json import canonical_json
+from whenidle_protocol.task_record import Task
+from whenidle_protocol.task_rules import decode_rule, encode_rule
+
+VERSION: Final = 1
+
+
+class CorruptTask(CorruptLog):
+    """The text stored for a task cannot be what was written; `why` names the field."""
+
+
+def encode_task(task: Task) -> str:
+    """Return the text that stands for `task`; equal tasks have equal texts."""
+    return canonical_json({"version": VERSION, **wire.unstructure(task)})
+
+
+def decode_task(text: str) -> Task:
+    """Return the task that a stored text stands for.
+
+    Raises:
+        CorruptTask: it is not JSON, or of another version, or has another field or type; `why` says which.
+    """
+    try:
+        payload: Any = parse(text)
+    except ValueError as error:
+        raise CorruptTask(f"task: is not JSON: {error}") from error
+    fields = dict(json_object(payload) or {})
+    if safe_integer(fields.pop("version", None)) != VERSION:
+        raise CorruptTask(f"task: version is not {VERSION} @ $.version; a newer whenidle may have written it")
+    try:
+        return wire.structure(fields, Task)
+    except CorruptLog as error:
+        raise CorruptTask(f"task: {error.why}") from error
+
+
+wire.teach(Rule, decode_rule, encode_rule)

@@ -1,0 +1,70 @@
+"""The text a model sees for scheduled tasks that are due (SPEC 6.10).
+
+A prompt is an instruction that the user authorised earlier. It is given as one JSON string, title and all,
+so that nothing in it can pass for another line of the frame, and the frame says what it is not: a prompt
+such as "remind me every day" was taken care of when the task was made.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from whenidle_clock.instants import format_instant
+from whenidle_protocol.json_text import stringify
+from whenidle_protocol.task_local_time import format_local
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from whenidle_protocol.task_delivery import Due
+
+_ONE = (
+    "A scheduled task is due. prompt_json is the instruction that the user authorised when the task was made: carry "
+    "it out now. It is not a request to schedule anything again; what it says about times and repetition was settled "
+    "then."
+)
+_SEVERAL = (
+    "Scheduled tasks are due. Each prompt in tasks_json is an instruction that the user authorised when its task was "
+    "made: carry out all of them now, in this order. None is a request to schedule anything again; what it says about "
+    "times and repetition was settled then."
+)
+
+# JSON leaves these as they are, and some readers begin a new line at each of them.
+_LINE_BREAKS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+
+
+def frame(dues: Sequence[Due]) -> str:
+    """Return the message that delivers what is due for one session, in the order given; at least one."""
+    if len(dues) > 1:
+        return "\n".join(("[SCHEDULED TASK BATCH]", _SEVERAL, f"tasks_json: {_json([_fields(due) for due in dues])}"))
+    (due,) = dues
+    fields = _fields(due)
+    return "\n".join(
+        (
+            "[SCHEDULED TASK]",
+            _ONE,
+            f"task_id_json: {_json(fields['task_id'])}",
+            f"title_json: {_json(fields['title'])}",
+            f"occurrence_at: {fields['occurrence_at']}",
+            f"occurrence_at_local: {fields['occurrence_at_local']}",
+            f"late_seconds: {_json(fields['late_seconds'])}",
+            f"missed_occurrences: {fields['missed_occurrences']}",
+            f"prompt_json: {_json(fields['prompt'])}",
+        )
+    )
+
+
+def _fields(due: Due) -> dict[str, Any]:
+    return {
+        "task_id": due.task.id,
+        "title": due.task.title,
+        "occurrence_at": format_instant(due.occurrence),
+        "occurrence_at_local": format_local(due.occurrence, due.task.rule.time_zone),
+        "late_seconds": due.late_millis / 1000,
+        "missed_occurrences": due.missed,
+        "prompt": due.task.prompt,
+    }
+
+
+def _json(value: Any) -> str:
+    return stringify(value).translate(_LINE_BREAKS)

@@ -1,0 +1,33 @@
+"""Canonical JSON: equal values have one text, whatever order their keys were given in (RFC 8785).
+
+It is what a task is stored as and what the task tools answer (SPEC 6.12).
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from whenidle_protocol.json_text import stringify
+from whenidle_protocol.json_values import json_object
+
+
+def canonical_json(value: Any) -> str:
+    """Return the canonical JSON text of `value`: keys in order of UTF-16 code units, no white space.
+
+    Lone surrogates, which RFC 8785 has no text for, are escaped as `JSON.stringify` does.
+
+    Raises:
+        ValueError: `value` is not JSON, or nests too deep.
+    """
+    return stringify(_sorted(value))
+
+
+def _sorted(value: Any) -> Any:
+    fields = json_object(value)
+    if fields is not None:
+        return {key: _sorted(fields[key]) for key in sorted(fields, key=_code_units)}
+    return [_sorted(item) for item in cast("list[Any]", value)] if isinstance(value, list | tuple) else value
+
+
+def _code_units(key: str) -> bytes:
+    return key.encode("utf-16-be", "surrogatepass")

@@ -1,0 +1,91 @@
+"""When a task comes due: its rule, under the policies of the task or else of the host (SPEC 1.6, 6.6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypedDict
+
+import attrs
+
+from whenidle_protocol.errors import TaskCode, ToolError
+from whenidle_protocol.rules.interval import EveryRule
+from whenidle_protocol.rules.once import AfterRule, AtRule
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from whenidle_clock.zones import Gap, Overlap
+    from whenidle_protocol.rules.shape import Rule
+    from whenidle_protocol.task_record import Task
+    from whenidle_protocol.task_settings import TaskSettings
+
+_LOOKED_AT: Final = 256
+"""How many occurrences are looked at for the spacing: rules that come closer do so in their first few days."""
+
+
+class Policies(TypedDict):
+    """The arguments of a rule's methods that say what a change of clocks does."""
+
+    gap: Gap
+    overlap: Overlap | None
+
+
+def policies(gap: Gap | None, overlap: Overlap | None, settings: TaskSettings) -> Policies:
+    """Return a task's own choices, completed by those of the host."""
+    return {"gap": gap or settings.gap, "overlap": overlap or settings.overlap}
+
+
+def policies_of(task: Task, settings: TaskSettings) -> Policies:
+    """Return the policies that hold for `task`."""
+    return policies(task.gap, task.overlap, settings)
+
+
+def is_one_shot(rule: Rule) -> bool:
+    """Return whether `rule` comes due once, and so is never skipped (SPEC 6.7)."""
+    return isinstance(rule, AfterRule | AtRule)
+
+
+def begin(rule: Rule, now: datetime, chosen: Policies) -> tuple[Rule, datetime]:
+    """Return `rule` as made at `now`, and its first occurrence.
+
+    `after` and `every` count from the moment they are made, unless they say from when.
+
+    Raises:
+        ToolError: `not_future`, it has no occurrence after `now`; `time_out_of_range`.
+    """
+    first = rule.first(now, **chosen)
+    if first is None:
+        raise _no_first(rule)
+    if isinstance(rule, AfterRule):
+        return attrs.evolve(rule, scheduled_at=first), first
+    if isinstance(rule, EveryRule):
+        return attrs.evolve(rule, anchor=rule.anchor or first), first
+    return rule, first
+
+
+def check_spacing(rule: Rule, first: datetime, chosen: Policies, settings: TaskSettings) -> None:
+    """Check that a task with the target `new` does not make sessions faster than the host allows (SPEC 6.6).
+
+    Raises:
+        ToolError: `frequency_too_high`.
+    """
+    occurrence = first
+    for _ in range(_LOOKED_AT):
+        following = rule.next(occurrence, **chosen)
+        if following is None:
+            return
+        if (following - occurrence).total_seconds() < settings.spacing_seconds:
+            raise ToolError(
+                TaskCode.FREQUENCY_TOO_HIGH,
+                f"A task with the target new may come due at most every {settings.spacing_seconds} seconds; "
+                "use a rule that comes due less often, or the target this_session or new_once.",
+            )
+        occurrence = following
+
+
+def _no_first(rule: Rule) -> ToolError:
+    if is_one_shot(rule):
+        return ToolError(TaskCode.NOT_FUTURE, "The time of the task is not in the future; choose a later one.")
+    return ToolError(
+        TaskCode.NOT_FUTURE,
+        "The rule has no occurrence in the future; give a later UNTIL, a higher COUNT or a later DTSTART.",
+    )
