@@ -1,1 +1,1 @@
-"""TODO."""
+"""The runtime: agents, supervision, hosts, stores. Users import it through `whenidle`."""

@@ -29,6 +29,8 @@ class Actor(Mailbox):
 
     __slots__ = ()
 
+    backlog: Backlog | None  # said again because it is assigned here too, on the shortest way
+
     def __init__(
         self,
         name: str,

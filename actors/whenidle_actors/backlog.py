@@ -22,10 +22,10 @@ class Ask:
     __slots__ = ("_target", "_task", "_waits_for", "backlog", "done", "error", "message", "reply")
 
     def __init__(self, message: Any, target: Mailbox, waits_for: list[Mailbox] | None) -> None:
-        self.message = message
+        self.message: Any = message
         self.backlog: Backlog | None = None
         """The backlog it waits in; None before it was queued and after it was taken."""
-        self.done = False
+        self.done: bool = False
         """True once answered or given up."""
         self.reply: Any = None
         self.error: BaseException | None = None
@@ -79,7 +79,7 @@ class Ask:
 class Backlog(deque[Any]):
     """A queue of one priority. Withdrawn asks stay in it until their turn, but no longer count."""
 
-    void = 0
+    void: int = 0
     """Withdrawn asks in the backlog."""
 
     @property

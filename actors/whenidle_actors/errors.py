@@ -87,7 +87,7 @@ class MailboxDeadlock(WhenidleError):
     """
 
     def __init__(self, cycle: Sequence[str]) -> None:
-        self.cycle = tuple(cycle)
+        self.cycle: tuple[str, ...] = tuple(cycle)
         super().__init__(f"this ask would wait for itself: {' -> '.join(self.cycle)}")
 
 
@@ -137,6 +137,14 @@ class UnknownSession(StoreError, LookupError):
         super().__init__(f"there is no session {session_id!r}")
 
 
+class UnknownTask(StoreError, LookupError):
+    """The store has no task of that id."""
+
+    def __init__(self, task_id: str) -> None:
+        self.task_id = task_id
+        super().__init__(f"there is no task {task_id!r}")
+
+
 class CommitRefused(StoreError):
     """The commit did not happen and changed nothing (SPEC 3.2)."""
 
@@ -157,6 +165,25 @@ class SessionExists(CommitRefused):
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
         super().__init__(f"session {session_id!r} exists already")
+
+
+class TaskConflict(CommitRefused):
+    """The task is not as it was read: somebody else wrote, made or deleted it first (SPEC 6.5).
+
+    `expected` and `actual` are versions, in milliseconds since the epoch; None stands for no such task.
+    """
+
+    def __init__(self, task_id: str, expected: int | None, actual: int | None) -> None:
+        self.task_id = task_id
+        self.expected = expected
+        self.actual = actual
+        if actual is None:
+            why = "does not exist any more"
+        elif expected is None:
+            why = "exists already"
+        else:
+            why = f"was updated at {actual}, and the write is based on {expected}"
+        super().__init__(f"task {task_id!r} {why}")
 
 
 class StoreFull(CommitRefused):

@@ -149,9 +149,9 @@ class Record:
     __slots__ = ("dead_letters", "restarts", "restarts_at", "withdrawn")
 
     def __init__(self) -> None:
-        self.withdrawn = 0
-        self.dead_letters = 0
-        self.restarts = 0
+        self.withdrawn: int = 0
+        self.dead_letters: int = 0
+        self.restarts: int = 0
         self.restarts_at: list[float] = []
         """When the restarts within the window happened, on a scale that stands still during backoff."""
 
@@ -162,10 +162,10 @@ class Setup:
     __slots__ = ("__weakref__", "capacity", "overflow", "scheduler", "supervision")
 
     def __init__(self, scheduler: Scheduler, policy: MailboxPolicy, supervision: Supervision) -> None:
-        self.scheduler = scheduler
-        self.capacity = policy.capacity
-        self.overflow = policy.overflow
-        self.supervision = supervision
+        self.scheduler: Scheduler = scheduler
+        self.capacity: int | None = policy.capacity
+        self.overflow: Overflow = policy.overflow
+        self.supervision: Supervision = supervision
 
 
 class Mailbox(ABC):
@@ -178,13 +178,13 @@ class Mailbox(ABC):
     __slots__ = ("__weakref__", "backlog", "busy", "lifecycle", "name", "record", "served", "setup")
 
     def __init__(self, name: str, setup: Setup) -> None:
-        self.name = name
-        self.setup = setup
-        self.lifecycle = Lifecycle.NEW
+        self.name: str = name
+        self.setup: Setup = setup
+        self.lifecycle: Lifecycle = Lifecycle.NEW
         self.backlog: Backlog | None = None
         self.busy: Busy | None = None
         self.record: Record | None = None
-        self.served = 0
+        self.served: int = 0
         """Messages handed to `receive` so far."""
 
     def carry(self) -> Busy:

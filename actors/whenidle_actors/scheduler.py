@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from whenidle_actors.mailbox import DeadLetter
     from whenidle_actors.supervision import Supervision
 
-logger = logging.getLogger("whenidle.actors")
+logger: logging.Logger = logging.getLogger("whenidle.actors")
 
 
 @attrs.frozen
@@ -86,11 +86,13 @@ class Scheduler:
             raise InvalidArgument(f"a batch of {batch} messages would never run anything; write 1 or more")
         if max_idle_workers < 0:
             raise InvalidArgument(f"max_idle_workers is {max_idle_workers}; write 0 or more")
-        self.batch = batch
-        self.supervisor = Supervisor(self, random)
+        self.batch: int = batch
+        self.supervisor: Supervisor = Supervisor(self, random)
         self.ready: deque[Actor] = deque()
         self.holder: Worker | None = None
-        """The worker that serves the ready list; None while nothing is ready, or the scheduler is closed."""
+        """The worker that serves the ready list; None while nothing is ready or a worker is called, or if closed."""
+        self.allowance: int = 0
+        """How many messages the next holder may handle before its first checkpoint."""
         self._choose = choose
         self._max_idle_workers = max_idle_workers
         self._on_dead_letter = on_dead_letter or _log_dead_letter
@@ -99,8 +101,10 @@ class Scheduler:
         self._start_soon: Callable[..., None]
         self._workers: dict[Worker, None] = {}
         self._parked: dict[Worker, trio.lowlevel.Task] = {}
+        self._called = 0  # workers that trio is about to run; the first that finds no holder becomes it
+        self._calls = 1
         self._is_open = False
-        self.is_closed = False
+        self.is_closed: bool = False
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[Scheduler]:
@@ -123,7 +127,7 @@ class Scheduler:
                 self._is_open = True
                 try:
                     if self.ready:
-                        self._appoint()
+                        self._call(1)
                     yield self
                 finally:
                     self._close()
@@ -151,10 +155,10 @@ class Scheduler:
         """Put an actor that nobody has in hand at the end of the ready list."""
         self.ready.append(actor)
         if self.holder is None:
-            if self._is_open:
-                self._appoint()
-            elif self.is_closed:
+            if self.is_closed:
                 self._abandon_ready()
+            elif self._is_open and not self._called:
+                self._call(1)
 
     def start_soon(self, function: Callable[..., Awaitable[object]], *args: Any) -> None:
         """Start a task beside the workers, in a context of its own."""
@@ -178,11 +182,26 @@ class Scheduler:
         del self.ready[index]
         return actor
 
-    def give_away(self) -> None:
-        """Let another worker hold the ready list, because the code of an actor blocked its holder."""
+    def answer_call(self, worker: Worker) -> bool:
+        """Make `worker`, which was called, the holder if there is work and no holder, and tell whether it is."""
+        self._called -= 1
+        if self.holder is not None or not self.ready:
+            self._calls = 1
+            return False
+        self.holder = worker
+        return True
+
+    def give_away(self, allowance: int) -> None:
+        """Let another worker hold the ready list, because the code of an actor blocked its holder.
+
+        While one handler after the other blocks, calling one worker at a time would cost a round of trio for
+        each; so each time twice as many are called. Together they handle what is left of a batch.
+        """
         self.holder = None
-        if self.ready:
-            self._appoint()
+        self.allowance = allowance
+        if self.ready and not self._called:
+            self._call(min(len(self.ready), self._calls))
+            self._calls = min(2 * self._calls, self.batch)
 
     def take_over(self, worker: Worker) -> bool:
         """Make `worker` the holder if there is none, and tell whether it is."""
@@ -210,15 +229,17 @@ class Scheduler:
         """Take note that a worker's task is about to end."""
         del self._workers[worker]
 
-    def _appoint(self) -> None:
-        """Give the ready list to a parked worker, or to a new one."""
-        if self._parked:
-            self.holder, task = self._parked.popitem()
-            trio.lowlevel.reschedule(task)
-        else:
-            self.holder = worker = Worker(self)
-            self._workers[worker] = None
-            self._start_soon(worker.run)
+    def _call(self, count: int) -> None:
+        """Have `count` workers, parked or new ones, run in trio's next round."""
+        self.allowance = self.batch
+        self._called = count
+        for _ in range(count):
+            if self._parked:
+                trio.lowlevel.reschedule(self._parked.popitem()[1])
+            else:
+                worker = Worker(self)
+                self._workers[worker] = None
+                self._start_soon(worker.run)
 
     def _close(self) -> None:
         self._is_open = False

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_SUPERVISION", "ActorExit", "Restart", "Supervision", "Supervisor", "SupervisorStatistics"]
 
-logger = logging.getLogger("whenidle.actors")
+logger: logging.Logger = logging.getLogger("whenidle.actors")
 
 
 @attrs.frozen

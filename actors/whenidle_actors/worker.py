@@ -34,11 +34,11 @@ class Blocked:
     __slots__ = ("ask", "coroutine", "trap", "was")
 
     def __init__(self, was: Lifecycle, ask: Ask | None, coroutine: Coroutine[Any, Any, Any], trap: Any) -> None:
-        self.was = was
+        self.was: Lifecycle = was
         """STARTING and STOPPING for the hooks of those names, SERVING for `receive`."""
-        self.ask = ask
-        self.coroutine = coroutine
-        self.trap = trap
+        self.ask: Ask | None = ask
+        self.coroutine: Coroutine[Any, Any, Any] = coroutine
+        self.trap: Any = trap
         """What it yielded, for trio."""
 
 
@@ -87,7 +87,7 @@ class Worker:
         """Messages that may still be handled before the next checkpoint."""
 
     async def run(self) -> None:
-        """Serve as the holder of the ready list, then park, until there are parked workers enough."""
+        """Serve as the holder of the ready list whenever called, and park, until there are parked workers enough."""
         try:
             with self._scope:
                 await self._hold()
@@ -106,7 +106,11 @@ class Worker:
 
     async def _hold(self) -> None:
         scheduler = self._scheduler
-        self._budget = scheduler.batch
+        if not scheduler.answer_call(self):
+            return
+        self._budget = scheduler.allowance
+        if self._budget <= 0:
+            await self._pause()
         while scheduler.ready:
             actor = scheduler.take()
             serving.set(actor)
@@ -117,8 +121,13 @@ class Worker:
             if scheduler.holder is not self:
                 return
             if self._budget <= 0:
-                await trio.lowlevel.checkpoint()
-                self._budget = scheduler.batch
+                await self._pause()
+        scheduler.allowance = self._budget
+
+    async def _pause(self) -> None:
+        """Let other tasks run between two batches."""
+        await trio.lowlevel.checkpoint()
+        self._budget = self._scheduler.batch
 
     def _serve(self, actor: Actor) -> Blocked | None:  # noqa: C901, PLR0912 - a call costs 5 % of a message
         """Run an actor until it is idle, gone or in backoff, its code blocks, or the budget is spent."""
@@ -185,7 +194,7 @@ class Worker:
         busy.worker = self
         if actor.lifecycle is _STOPPING:
             self.limit(actor.setup.supervision.shutdown_timeout)
-        scheduler.give_away()
+        scheduler.give_away(self._budget)
         try:
             result = await _drive(blocked.coroutine, blocked.trap)
         except Exception as error:  # noqa: BLE001 - the supervisor decides about it

@@ -72,6 +72,7 @@ class Clock(Protocol):
         It ends the wait when they have gone by in monotonic time, and earlier, at the end of a slice, if the
         wall clock may have been stepped without notice. Whoever waits reads the wall again then.
         """
+        ...
 
     def watch_steps(self) -> AbstractContextManager[StepWatch]:
         """Open a watch for steps; read the wall clock after opening and no step goes unnoticed.

@@ -56,8 +56,8 @@ def from_millis(millis: int) -> datetime:
         InstantOutOfRange: the instant lies outside years 0001-9999.
     """
     check_millis(millis)
-    days, rest = divmod(millis, 86_400_000)
-    return EPOCH + timedelta(days=days, milliseconds=rest)
+    seconds, rest = divmod(millis, 1000)
+    return EPOCH + timedelta(0, seconds, rest * 1000)
 
 
 def check_millis(millis: int) -> int:

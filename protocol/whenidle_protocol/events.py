@@ -12,7 +12,7 @@ it only stops the reminders, whose fold reads it strictly (SPEC 5.3).
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 from attrs import field
@@ -20,6 +20,9 @@ from attrs import field
 from whenidle_protocol.errors import CorruptLog, UnknownEvent
 from whenidle_protocol.json_text import parse, stringify
 from whenidle_protocol.wire import structure, unstructure
+
+if TYPE_CHECKING:
+    from whenidle_protocol.schedule_change import Change
 
 SCHEDULE_CHANGE = "schedule/change"
 
@@ -163,6 +166,8 @@ class ScheduleChanged:
     """`schedule/change`: the raw payload of SPEC 5.2, read by `schedule_change.decode_change`."""
 
     payload: Any
+    change: Change | None = field(default=None, eq=False, repr=False)
+    """What `payload` says, if it was just made of that; None has the fold read it."""
 
 
 @attrs.frozen

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from .recurrence.occurrences import Occurrence
-    from .rules.shape import Rule
+    from .rules.kinds import Rule
 
 
 def preview(

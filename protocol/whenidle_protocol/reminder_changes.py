@@ -30,7 +30,8 @@ def create(state: SessionState, request: CreateRequest, now: datetime) -> Decide
     """
     state.reminders.check()
     record = make_reminder(request, state.reminders.next_id(), now)
-    return (_change(Create(record)),), reminder_answer(record, now)
+    event = _change(Create(record))
+    return (event,), reminder_answer(record, now, event.payload["schedule"])
 
 
 def delete(state: SessionState, request: DeleteRequest) -> Decided[dict[str, Any]]:
@@ -50,9 +51,9 @@ def deliver(state: SessionState, now: datetime) -> Decided[Decision]:
     decision = decide(state.reminders, now)
     if not isinstance(decision, OneShot | Batch):
         return (), decision
-    message = Message(f"m{state.length}", Lane.NEXT_TURN, True, frame(decision), Source.SCHEDULE)  # noqa: FBT003
+    message = Message(f"m{state.length}", Lane.NEXT_TURN, True, frame(decision), Source.SCHEDULE)  # noqa: FBT003 - it wakes the agent
     return (message, *(_change(dispatch) for dispatch in dispatches(decision))), decision
 
 
 def _change(change: Change) -> ScheduleChanged:
-    return ScheduleChanged(encode_change(change))
+    return ScheduleChanged(encode_change(change), change)

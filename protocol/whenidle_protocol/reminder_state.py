@@ -87,8 +87,11 @@ class ReminderState:
 
     def earliest_millis(self) -> int | None:
         """Return the earliest target in milliseconds since the epoch, None without active reminders."""
-        heads = [self._head(heap) for heap in (self._one_shots, self._recurring)]
-        return min((entry[0] for entry in heads if entry is not None), default=None)
+        one_shot, recurring = self._head(self._one_shots), self._head(self._recurring)
+        if one_shot is None or recurring is None:
+            head = one_shot or recurring
+            return None if head is None else head[0]
+        return min(one_shot[0], recurring[0])
 
     def one_shot_due(self, now_millis: int) -> Reminder | None:
         """Return the first one-shot due at `now_millis`, by target and then creation order, or None."""
@@ -204,14 +207,16 @@ def apply(state: ReminderState, change: Change, *, fixed_rate: bool = True) -> R
     return state
 
 
-def fold(state: ReminderState, payload: Any, *, seq: int, fixed_rate: bool = True) -> ReminderState:
-    """Return `state` after the `schedule/change` event number `seq` with that payload.
+def fold(
+    state: ReminderState, payload: Any, *, seq: int, change: Change | None = None, fixed_rate: bool = True
+) -> ReminderState:
+    """Return `state` after the `schedule/change` event number `seq` with that payload; `change` is what it says.
 
     Never raises: a payload that cannot be read or applied gives a state that is `corrupt`, and a
     corrupt state stays what it is.
     """
     try:
-        return state if state.corrupt else apply(state, decode_change(payload), fixed_rate=fixed_rate)
+        return state if state.corrupt else apply(state, change or decode_change(payload), fixed_rate=fixed_rate)
     except CorruptLog as error:
         return ReminderState(corrupt=error.at(seq))
 

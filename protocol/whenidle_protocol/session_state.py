@@ -202,7 +202,9 @@ class SessionState:
         self._open(event.turn, "turn/note")
 
     def _schedule(self, event: ScheduleChanged) -> None:
-        self.reminders = fold(self.reminders, event.payload, seq=self.length, fixed_rate=self.fixed_rate)
+        self.reminders = fold(
+            self.reminders, event.payload, seq=self.length, change=event.change, fixed_rate=self.fixed_rate
+        )
 
     def _pass(self, _: Ignored) -> None:
         """Change nothing."""
@@ -244,9 +246,18 @@ def replay(records: Iterable[EventRecord], *, seed_length: int = 0, fixed_rate: 
     state = SessionState(seed_length=seed_length, fixed_rate=fixed_rate)
     for record in records:
         apply_record(state, record)
-    if state.length < seed_length:
-        raise CorruptLog(f"the log ends before the {seed_length} events it inherited", state.length)
+    check_inherited(state)
     return state
+
+
+def check_inherited(state: SessionState) -> None:
+    """Return if the log has all the events it was made with.
+
+    Raises:
+        CorruptLog: it ends before.
+    """
+    if state.length < state.seed_length:
+        raise CorruptLog(f"the log ends before the {state.seed_length} events it inherited", state.length)
 
 
 def apply_record(state: SessionState, record: EventRecord) -> Event:

@@ -17,7 +17,7 @@ from whenidle_protocol.task_timing import begin, check_spacing, policies, polici
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from whenidle_protocol.rules.shape import Rule
+    from whenidle_protocol.rules.kinds import Rule
     from whenidle_protocol.task_requests import CreateTask, DeleteTask, UpdateTask
     from whenidle_protocol.task_settings import ActiveCounts, Caller, TaskSettings
     from whenidle_protocol.task_timing import Policies

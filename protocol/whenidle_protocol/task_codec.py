@@ -8,7 +8,7 @@ from whenidle_protocol import wire
 from whenidle_protocol.errors import CorruptLog
 from whenidle_protocol.json_text import parse
 from whenidle_protocol.json_values import json_object, safe_integer
-from whenidle_protocol.rules.shape import Rule
+from whenidle_protocol.rules.kinds import Rule
 from whenidle_protocol.task_json import canonical_json
 from whenidle_protocol.task_record import Task
 from whenidle_protocol.task_rules import decode_rule, encode_rule

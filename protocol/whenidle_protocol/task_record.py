@@ -11,7 +11,7 @@ from attrs import field
 
 from whenidle_clock.instants import MAX_INSTANT
 from whenidle_clock.zones import Gap, Overlap  # noqa: TC001 - `wire` resolves the fields' types
-from whenidle_protocol.rules.shape import Rule  # noqa: TC001 - the same
+from whenidle_protocol.rules.kinds import Rule  # noqa: TC001 - the same
 from whenidle_protocol.task_ids import MAX_TASK_ID, is_task_id
 from whenidle_protocol.white_space import trim
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from whenidle_clock.zones import Gap, Overlap
-    from whenidle_protocol.rules.shape import Rule
+    from whenidle_protocol.rules.kinds import Rule
     from whenidle_protocol.task_record import TargetKind
 
 MAX_TITLE: Final = 120

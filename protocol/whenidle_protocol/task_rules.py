@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import time
 
-    from whenidle_protocol.rules.shape import Rule
+    from whenidle_protocol.rules.kinds import Rule
     from whenidle_protocol.task_timing import Policies
 
 _REMEMBERED: Final = 1024

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from whenidle_clock.zones import Gap, Overlap
-    from whenidle_protocol.rules.shape import Rule
+    from whenidle_protocol.rules.kinds import Rule
     from whenidle_protocol.task_record import Task
     from whenidle_protocol.task_settings import TaskSettings
 

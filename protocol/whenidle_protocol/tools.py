@@ -137,10 +137,13 @@ def make_reminder(request: CreateRequest, reminder_id: str, now: datetime) -> Re
     return EveryReminder(reminder_id, request.prompt, rule.seconds, every.first(rule.seconds, now))
 
 
-def reminder_answer(record: Reminder, now: datetime) -> dict[str, Any]:
-    """Return `record` as `schedule_create` answers it, and as an item of a list (SPEC 5.5)."""
+def reminder_answer(record: Reminder, now: datetime, encoded: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return `record` as `schedule_create` answers it, and as an item of a list (SPEC 5.5).
+
+    `encoded` is what `encode_record` makes of it, where that is at hand.
+    """
     return {
-        **encode_record(record),
+        **(encoded or encode_record(record)),
         "state": "scheduled" if record.scheduled_at > now else "overdue",
         "deliveryMode": "session-local",
     }

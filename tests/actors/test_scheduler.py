@@ -137,6 +137,63 @@ async def test_a_blocked_handler_holds_up_nobody_else(autojump_clock: MockClock)
         assert scheduler.statistics() == SchedulerStatistics(ready=0, workers=3, idle_workers=3)
 
 
+async def test_many_handlers_that_block_begin_within_a_few_rounds_of_trio(autojump_clock: MockClock) -> None:
+    """Workers are called by twos, fours and eights while one handler after the other blocks."""
+    begun = 0
+
+    async def block(_: Actor) -> None:
+        nonlocal begun
+        begun += 1
+        await trio.sleep(1)
+
+    async with open_scheduler(batch=50, max_idle_workers=200) as scheduler:
+        actors = [Scribe(str(n), scheduler) for n in range(200)]
+        for actor in actors:
+            actor.start()
+        await wait_all_tasks_blocked()
+        for expected in (12, 6):
+            begun = rounds = 0
+            for actor in actors:
+                actor.tell(block)
+            while begun < len(actors):
+                before = begun
+                await trio.lowlevel.checkpoint()
+                rounds += 1
+                assert begun - before <= 2 * scheduler.batch
+            assert rounds <= expected
+            await trio.sleep(2)
+        assert scheduler.statistics() == SchedulerStatistics(ready=0, workers=200, idle_workers=200)
+
+
+async def test_workers_called_for_nothing_are_not_called_again(autojump_clock: MockClock) -> None:
+    """When handlers stop blocking, one worker is enough again."""
+
+    class Steps(trio.abc.Instrument):
+        def __init__(self) -> None:
+            self.count = 0
+
+        def before_task_step(self, task: trio.lowlevel.Task) -> None:
+            self.count += task.name.endswith("Worker.run")
+
+    async with open_scheduler(max_idle_workers=40) as scheduler:
+        actors = [Scribe(str(n), scheduler) for n in range(40)]
+        for actor in actors:
+            actor.tell(sleeping(1))
+        await trio.sleep(2)
+        counts: list[int] = []
+        for _ in range(2):
+            steps = Steps()
+            actors[0].tell(sleeping(1))
+            for actor in actors[1:]:
+                actor.tell("plain")
+            trio.lowlevel.add_instrument(steps)
+            await trio.sleep(2)
+            trio.lowlevel.remove_instrument(steps)
+            counts.append(steps.count)
+        assert counts[0] > 20
+        assert counts[1] == 3  # one blocks, another serves all the rest, the first resumes
+
+
 async def test_no_worker_stays_if_none_may_be_idle(autojump_clock: MockClock) -> None:
     """With `max_idle_workers=0` there is no task while there is nothing to do."""
     tasks = trio.lowlevel.current_statistics().tasks_living
@@ -250,7 +307,7 @@ async def test_a_scheduler_opens_once() -> None:
 async def test_a_number_out_of_range_is_refused(argument: dict[str, int], hint: str) -> None:
     """The message says what to write instead."""
     with pytest.raises(InvalidArgument, match=hint):
-        Scheduler(**argument)  # type: ignore[arg-type]
+        Scheduler(**argument)  # type: ignore[arg-type]  # one keyword at a time
 
 
 async def test_handlers_see_no_context_of_whoever_told_them(autojump_clock: MockClock) -> None:

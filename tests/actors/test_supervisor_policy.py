@@ -106,4 +106,4 @@ def test_jitter_does_vary_the_waits() -> None:
 def test_a_number_out_of_range_is_refused_by_name(field: str, value: float, hint: str) -> None:
     """The message names the field and says what to write."""
     with pytest.raises(InvalidArgument, match=rf"Supervision\.{field} is {value}; {hint}"):
-        Supervision(**{field: value})  # type: ignore[arg-type]
+        Supervision(**{field: value})  # type: ignore[arg-type]  # one field at a time

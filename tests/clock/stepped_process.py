@@ -16,7 +16,7 @@ async def main(target: int, slice_seconds: float) -> None:
     clock = SystemClock(slice_seconds=slice_seconds)
     print(clock.now_millis(), flush=True)  # noqa: T201 - this is what the test reads
     await clock.sleep_until(from_millis(target))
-    print(clock.now_millis(), flush=True)  # noqa: T201
+    print(clock.now_millis(), flush=True)  # noqa: T201 - the same
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ def test_a_naive_instant_is_refused(make: MakeWorld) -> None:
 
     async def main() -> None:
         with pytest.raises(ValueError, match="needs a time zone"):
-            await world.clock.sleep_until(datetime(2026, 1, 1))  # noqa: DTZ001
+            await world.clock.sleep_until(datetime(2026, 1, 1))  # noqa: DTZ001 - naive is the point
 
     world.run(main)
 

@@ -68,7 +68,7 @@ def test_a_cancelled_timer_is_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def read(descriptor: int, size: int) -> bytes:
         assert (descriptor, size) == (readable, 8)
-        return fail(answers.pop(0))()  # type: ignore[no-any-return]
+        return fail(answers.pop(0))()  # type: ignore[no-any-return]  # it raises
 
     readable, writable = os.pipe()
     os.write(writable, b"readable")

@@ -92,10 +92,10 @@ def test_every_gap_refuses_a_one_shot() -> None:
 def test_the_reader_itself_knows_a_gap_an_overlap_and_the_footer() -> None:
     """The oracle is right about New York in 2007, in its table, and in 2037, in its footer."""
     zone = Zone(compiled("America/New_York"))
-    half_past_two = (datetime(2007, 3, 11, 2, 30) - LOCAL_EPOCH) // timedelta(milliseconds=1)  # noqa: DTZ001
+    half_past_two = (datetime(2007, 3, 11, 2, 30) - LOCAL_EPOCH) // timedelta(milliseconds=1)  # noqa: DTZ001 - a local time
     assert zone.resolve(half_past_two) == []
     assert zone.shift(half_past_two) == half_past_two + 5 * 3600_000
-    half_past_one = (datetime(2037, 11, 1, 1, 30) - LOCAL_EPOCH) // timedelta(milliseconds=1)  # noqa: DTZ001
+    half_past_one = (datetime(2037, 11, 1, 1, 30) - LOCAL_EPOCH) // timedelta(milliseconds=1)  # noqa: DTZ001 - a local time
     assert zone.resolve(half_past_one) == [half_past_one + 4 * 3600_000, half_past_one + 5 * 3600_000]
     assert len(zone.changes(1970, 2037)) == 2 * 68
 

@@ -180,10 +180,10 @@ def test_a_known_type_is_read_strictly_even_if_ignorable() -> None:
 @pytest.mark.parametrize(
     "event",
     [
-        Message("m1", Lane.NEXT_TURN, True, 5, Source.USER),  # type: ignore[arg-type]
-        Message("m1", "soon", True, "x", Source.USER),  # type: ignore[arg-type]
-        MessagesRemoved(("a", 5)),  # type: ignore[arg-type]
-        MessageReplaced("m1", b"x"),  # type: ignore[arg-type]
+        Message("m1", Lane.NEXT_TURN, True, 5, Source.USER),  # type: ignore[arg-type]  # the wrong type is the point
+        Message("m1", "soon", True, "x", Source.USER),  # type: ignore[arg-type]  # the wrong type is the point
+        MessagesRemoved(("a", 5)),  # type: ignore[arg-type]  # the wrong type is the point
+        MessageReplaced("m1", b"x"),  # type: ignore[arg-type]  # the wrong type is the point
         TurnStarted(2**53, ("a",), 1),
         TurnNoted(1, {"x": {1, 2}}),
         TurnNoted(1, float("nan")),

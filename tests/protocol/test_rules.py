@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from whenidle_clock.instants import MAX_INSTANT, MAX_MILLIS, format_instant, parse_instant, to_millis
-from whenidle_protocol.errors import ReminderCode, ToolError
+from whenidle_protocol.errors import ReminderCode, TaskCode, ToolError
 from whenidle_protocol.rules import after, at, every
 from whenidle_protocol.rules.every import Step
 
@@ -18,7 +18,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 
 
-def code_of(error: pytest.ExceptionInfo[ToolError]) -> ReminderCode:
+def code_of(error: pytest.ExceptionInfo[ToolError]) -> ReminderCode | TaskCode:
     """Return the code of a refusal, whose message is a sentence."""
     assert error.value.message.endswith(".")
     return error.value.code

@@ -28,7 +28,7 @@ def store(request: pytest.FixtureRequest, path: Path) -> Store:
 
 @pytest.fixture
 async def made(path: Path) -> Path:
-    """A closed store with two sessions, of 27 pages."""
+    """A closed store with two sessions, of 35 pages."""
     store = SqliteStore(path)
     async with store.opened(Role.HOST):
         await store.commit(creates("a", "b"))

@@ -2,6 +2,7 @@
 
 import queue
 import sqlite3
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -9,17 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
 from whenidle_actors.errors import StoreError, StoreTooNew
 from whenidle_actors.stores.base import (
     IDLE_INDEX,
     Append,
     Batch,
+    Receipt,
     Role,
     SessionHeader,
     SessionIndex,
     SessionSlice,
     Store,
+    TaskRow,
+    TaskWrite,
 )
 from whenidle_actors.stores.sqlite import SqliteStore
 from whenidle_protocol.events import EventRecord
@@ -54,6 +59,28 @@ def appends(
     """Return a batch of one append, of one event unless told otherwise."""
     events = (record(expected),) if events is None else tuple(events)
     return Batch(appends=(Append(session_id, expected, events, index),))
+
+
+def task(task_id: str, next_millis: int | None = None, updated_millis: int = 1, **fields: Any) -> TaskRow:
+    """Return a task with nothing special in it; it is active if it has a next occurrence."""
+    given: dict[str, Any] = {"data": f'{{"id":"{task_id}"}}'} | fields
+    return TaskRow(task_id, updated_millis=updated_millis, next_millis=next_millis, **given)
+
+
+def puts(*rows: TaskRow, expected: int | None = None) -> Batch:
+    """Return a batch that writes tasks: new ones, unless the version before is given."""
+    return Batch(tasks=tuple(TaskWrite(row.id, expected, row) for row in rows))
+
+
+def deletes(task_id: str, expected: int) -> Batch:
+    """Return a batch that deletes a task."""
+    return Batch(tasks=(TaskWrite(task_id, expected, None),))
+
+
+def receipt(task_id: str, number: int = 0, **fields: Any) -> Receipt:
+    """Return a receipt that differs by its number."""
+    given: dict[str, Any] = {"scheduled_millis": number, "delivered_millis": 1000 + number} | fields
+    return Receipt(task_id, data=f'{{"n":{number}}}', **given)
 
 
 async def contents(store: Store) -> dict[str, SessionSlice]:
@@ -114,3 +141,36 @@ async def works(path: Path) -> None:
     async with store.opened(Role.HOST):
         await store.commit(creates("works"))
         assert list(await store.check()) == []
+
+
+_DYING = """
+import os, sqlite3, sys, trio
+from whenidle_actors.stores.base import Role
+from whenidle_actors.stores.sqlite import SqliteStore, opening
+class Dying(sqlite3.Connection):
+    def execute(self, sql, *rest):
+        global left
+        left -= 1
+        if left == 0: os._exit(9)
+        return super().execute(sql, *rest)
+connect = opening.Place._connect
+opening.Place._connect = lambda place, factory, mode: connect(place, Dying, mode)
+for left, path in enumerate(sys.argv[1:], 1):
+    child = os.fork()
+    if child == 0:
+        trio.run(SqliteStore(path).open, Role.HOST)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+async def die_while_opening(*paths: Path) -> int:
+    """Open each store in a process that dies ahead of a statement: the first, the second, and so on.
+
+    Return how many died so, after checking that all others opened their stores.
+    """
+    done = await trio.run_process([sys.executable, "-c", _DYING, *map(str, paths)], capture_stdout=True)
+    codes = list(map(int, done.stdout.split()))
+    deaths = codes.count(9)
+    assert codes == [9] * deaths + [0] * (len(paths) - deaths)
+    return deaths

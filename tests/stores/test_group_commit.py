@@ -10,11 +10,33 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from whenidle_actors.errors import CommitRefused, SequenceConflict, SessionExists, StoreBusy, StoreError
-from whenidle_actors.stores.base import Batch, Role, StoreStatistics
+from whenidle_actors.errors import (
+    CommitRefused,
+    SequenceConflict,
+    SessionExists,
+    StoreBusy,
+    StoreError,
+    TaskConflict,
+    UnknownSession,
+    UnknownTask,
+)
+from whenidle_actors.stores.base import Batch, Role, SessionIndex, StoreStatistics, TaskPage
 from whenidle_actors.stores.sqlite import SqliteStore, writer
 
-from .helpers import Gate, appends, connections, contents, creates, header, record
+from .helpers import (
+    Gate,
+    appends,
+    connections,
+    contents,
+    creates,
+    deletes,
+    header,
+    puts,
+    receipt,
+    record,
+    records,
+    task,
+)
 
 
 class Crowd:
@@ -56,13 +78,13 @@ def store(path: Path, gate: Gate) -> SqliteStore:
 
 
 @asynccontextmanager
-async def held_back(store: SqliteStore, gate: Gate) -> AsyncIterator[Crowd]:
+async def held_back(store: SqliteStore, gate: Gate, first: Batch | None = None) -> AsyncIterator[Crowd]:
     """Hold the thread in a commit of its own; what is handed in inside the block forms one group with it."""
     gate.close()
     async with trio.open_nursery() as nursery:
         crowd = Crowd(store, nursery)
         try:
-            await crowd.commit("first", creates("first"))
+            await crowd.commit("first", first or creates("first"))
             await trio.to_thread.run_sync(gate.arrivals.get)
             yield crowd
         finally:
@@ -81,6 +103,60 @@ async def test_waiting_commits_share_one_transaction(store: SqliteStore, gate: G
         assert len(await store.sessions()) == 51
 
 
+async def test_plain_appends_are_written_together(path: Path, gate: Gate) -> None:
+    """Appends of a group take a fixed number of statements, and each session gets its own events and index."""
+    statements: list[str] = []
+
+    def before(_connection: sqlite3.Connection, statement: str) -> None:
+        statements.append(statement)
+        if statement == "BEGIN IMMEDIATE":
+            gate.pass_through()
+
+    store = SqliteStore(path, connection_factory=connections(before))
+    async with store.opened(Role.HOST):
+        names = [f"s{number}" for number in range(20)]
+        await store.commit(creates(*names))
+        await store.commit(appends("s1", 0, records(3), SessionIndex(7)))
+        for index in (SessionIndex(7), SessionIndex(runnable=True), SessionIndex(7, runnable=True), SessionIndex()):
+            before_them = await contents(store)
+            async with held_back(store, gate, first=appends("s0", before_them["s0"].length, index=index)) as crowd:
+                for number, name in enumerate(names[1:], 1):
+                    length = before_them[name].length
+                    await crowd.commit(name, appends(name, length, records(1 + number % 3, length), index))
+                statements.clear()
+            assert set(crowd.outcomes.values()) == {None}
+            assert [statement for statement in statements if not statement.startswith("PRAGMA")] == ["COMMIT"]
+            for number, name in enumerate(names):
+                part = before_them[name]
+                after = await store.read(name)
+                assert after.records == (*part.records, *records(1 + number % 3, part.length))
+                assert after.index == index
+        assert list(await store.check()) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        (appends("a", 1), SequenceConflict),
+        (appends("unknown", 0), UnknownSession),
+        (appends("a", 0, [record(data="\ud800")]), CommitRefused),
+    ],
+)
+async def test_an_append_that_cannot_be_written_does_not_harm_plain_ones(
+    store: SqliteStore, gate: Gate, wrong: Batch, reason: type[StoreError]
+) -> None:
+    """In a group of appends the one that is refused gets its reason, and the others become durable together."""
+    async with store.opened(Role.HOST):
+        await store.commit(creates("a", "b", "c"))
+        async with held_back(store, gate, first=appends("b", 0)) as crowd:
+            await crowd.commit("wrong", wrong)
+            await crowd.commit("last", appends("c", 0))
+        assert type(crowd.outcomes.pop("wrong")) is reason
+        assert set(crowd.outcomes.values()) == {None}
+        assert store.statistics() == StoreStatistics(commits=3, refused=1, groups=2)
+        assert [(await store.read(name)).length for name in "abc"] == [0, 1, 1]
+
+
 async def test_a_refused_commit_does_not_harm_its_neighbours(store: SqliteStore, gate: Gate) -> None:
     """In one group, the commits around refused ones become durable, and each refusal has its own reason."""
     async with store.opened(Role.HOST):
@@ -97,6 +173,25 @@ async def test_a_refused_commit_does_not_harm_its_neighbours(store: SqliteStore,
         assert type(crowd.outcomes["unstorable"]) is CommitRefused
         assert store.statistics() == StoreStatistics(commits=4, refused=3, groups=2)
         assert {name: part.length for name, part in (await contents(store)).items()} == {"a": 2, "first": 0}
+
+
+async def test_a_refused_task_write_does_not_harm_its_neighbours(store: SqliteStore, gate: Gate) -> None:
+    """In one group, task writes around refused ones are committed, and the counters follow only those."""
+    async with store.opened(Role.HOST):
+        await store.commit(puts(task("t", 5, creator="c")))
+        async with held_back(store, gate) as crowd:
+            await crowd.commit("good", puts(task("t", 6, 2, creator="c"), expected=1))
+            await crowd.commit("conflict", puts(task("u", 1, creator="c"), task("t", 7, 2, creator="c")))
+            await crowd.commit("stale", puts(task("t", None, 2, creator="c"), expected=1))
+            await crowd.commit("nobody's", Batch(tasks=puts(task("v", 1)).tasks, receipts=(receipt("u"),)))
+            await crowd.commit("last", Batch(tasks=deletes("t", 2).tasks + puts(task("w", 9, creator="d")).tasks))
+        assert crowd.outcomes["good"] is crowd.outcomes["last"] is crowd.outcomes["first"] is None
+        assert isinstance(crowd.outcomes["conflict"], TaskConflict)
+        assert isinstance(crowd.outcomes["stale"], TaskConflict)
+        assert isinstance(crowd.outcomes["nobody's"], UnknownTask)
+        assert store.statistics() == StoreStatistics(commits=4, refused=3, groups=2)
+        assert await store.tasks() == TaskPage((task("w", 9, creator="d"),), 1)
+        assert list(await store.check()) == []
 
 
 async def test_a_group_of_refusals_writes_nothing(store: SqliteStore, gate: Gate) -> None:

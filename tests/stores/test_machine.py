@@ -3,32 +3,42 @@
 import queue
 import tempfile
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, Self
 
+import attrs
 import hypothesis.strategies as st
 import pytest
 import trio
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from whenidle_actors.errors import CommitRefused, UnknownSession
+from whenidle_actors.errors import CommitRefused, UnknownSession, UnknownTask
 from whenidle_actors.stores.base import (
     IDLE_INDEX,
     Append,
     Attention,
     Batch,
+    Receipt,
+    ReceiptPage,
+    Retention,
     Role,
     SessionIndex,
     SessionSlice,
     Store,
+    TaskPage,
+    TaskRow,
+    TaskWrite,
 )
 from whenidle_actors.stores.memory import MemoryStore
 from whenidle_actors.stores.sqlite import SqliteStore
 from whenidle_protocol.events import EventRecord
 
-from .helpers import contents, header
+from .helpers import contents, header, receipt
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 RECORDS = st.lists(
@@ -45,8 +55,55 @@ INDEXES = st.builds(SessionIndex, st.none() | st.integers(-5, 5), runnable=st.bo
 OFFSETS = st.sampled_from([0, 0, 0, 0, 0, 0, 1, -1])
 """How far an append's expected length is from the true one: usually not at all."""
 BATCHES = st.tuples(st.lists(NAMES, max_size=2), st.lists(st.tuples(NAMES, RECORDS, INDEXES, OFFSETS), max_size=3))
+CHANGES = st.lists(
+    st.tuples(
+        st.sampled_from(["t", "u", "v", "w", "\U0001f600", "\uffff"]),
+        st.sampled_from(["write", "write", "write", "delete", "deliver", "deliver"]),
+        st.none() | st.integers(-3, 3),
+        st.sampled_from([None, "a", "b"]),
+        st.sampled_from(["", "a", "b"]),
+        OFFSETS,
+    ),
+    max_size=4,
+)
+"""Of tasks: which, what happens, next occurrence, session, creator, how far the version is from the true one."""
+RETENTION = Retention(records=3, age=timedelta(milliseconds=4))
 
 Model = dict[str, tuple[tuple[EventRecord, ...], SessionIndex]]
+
+
+@attrs.define
+class TaskModel:
+    """Tasks as a dict, in no order, and their receipts, the oldest first."""
+
+    rows: dict[str, TaskRow] = attrs.Factory(dict[str, TaskRow])
+    receipts: dict[str, list[Receipt]] = attrs.Factory(dict[str, list[Receipt]])
+    clock: int = 0
+
+    def copy(self) -> Self:
+        return type(self)(dict(self.rows), {name: list(found) for name, found in self.receipts.items()}, self.clock)
+
+    def listed(self) -> list[TaskRow]:
+        """Return all tasks in the order of a list."""
+        active = [row for row in self.rows.values() if row.next_millis is not None]
+        others = [row for row in self.rows.values() if row.next_millis is None]
+        return sorted(active, key=attrgetter("next_millis", "id")) + sorted(
+            others, key=lambda row: (-row.updated_millis, row.id)
+        )
+
+    def write(self, row: TaskRow) -> None:
+        self.rows[row.id] = row
+        self.receipts.setdefault(row.id, [])
+
+    def delete(self, name: str) -> None:
+        del self.rows[name], self.receipts[name]
+
+    def deliver(self, added: Receipt) -> None:
+        """Keep what is neither too many nor too old, as long as nothing before it is kept."""
+        found = self.receipts[added.task_id]
+        found.append(added)
+        while len(found) > 3 or found[0].delivered_millis < added.delivered_millis - 4:
+            del found[0]
 
 
 class TrioThread:
@@ -80,6 +137,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.trio = TrioThread()
         self.store = make_store()
         self.model: Model = {}
+        self.tasks = TaskModel()
         self.commits = 0
         self.trio.run(self.store.open, Role.HOST)
 
@@ -99,6 +157,20 @@ class StoreMachine(RuleBasedStateMachine):
         else:
             self.trio.run(self.store.commit, batch)
             self.model = after
+            self.commits += 1
+
+    @rule(parts=BATCHES, changes=CHANGES)
+    def commit_tasks(self, parts: Any, changes: Any) -> None:
+        """Tasks are written together with sessions, or neither is."""
+        batch, after = self._planned(*parts)
+        writes, receipts, tasks = self._planned_tasks(changes)
+        batch = attrs.evolve(batch, tasks=writes, receipts=receipts)
+        if after is None or tasks is None:
+            with pytest.raises((CommitRefused, UnknownSession, UnknownTask)):
+                self.trio.run(self.store.commit, batch)
+        else:
+            self.trio.run(self.store.commit, batch)
+            self.model, self.tasks = after, tasks
             self.commits += 1
 
     @rule(batches=st.lists(BATCHES, min_size=2, max_size=4))
@@ -157,6 +229,61 @@ class StoreMachine(RuleBasedStateMachine):
         }
         assert found == sorted(found, key=_urgency)
 
+    @invariant()
+    def lists_tasks_in_order(self) -> None:
+        rows = self.tasks.listed()
+        assert self.trio.run(self.store.tasks) == TaskPage(tuple(rows), len(rows))
+        active = [row for row in rows if row.active]
+        for creator in ("", "a", "b"):
+            counted = self.trio.run(self.store.count_active_tasks, creator)
+            assert counted == sum(row.creator == creator for row in active)
+        assert self.trio.run(self.store.count_active_tasks) == len(active)
+
+    @invariant()
+    def tells_what_is_due(self) -> None:
+        active = [row for row in self.tasks.listed() if row.active]
+        assert self.trio.run(self.store.next_due) == next((row.next_millis for row in active), None)
+        for until in (-1, 3):
+            due = tuple(row for row in active if row.next_millis is not None and row.next_millis <= until)
+            assert self.trio.run(self.store.due_tasks, until) == due
+            of_session = partial(self.store.due_tasks, until, session_id="a")
+            assert self.trio.run(of_session) == tuple(row for row in due if row.session_id == "a")
+
+    @invariant()
+    def keeps_receipts(self) -> None:
+        for name, receipts in self.tasks.receipts.items():
+            found = self.trio.run(self.store.receipts, name)
+            assert found == ReceiptPage(tuple(reversed(receipts)), None)
+
+    def _planned_tasks(self, changes: Any) -> tuple[tuple[TaskWrite, ...], tuple[Receipt, ...], TaskModel | None]:
+        """Return writes and receipts, and the tasks after them; None if they are to be refused."""
+        self.tasks.clock += 1
+        after = self.tasks.copy()
+        good = True
+        writes: list[TaskWrite] = []
+        receipts: list[Receipt] = []
+        for name, kind, next_millis, session_id, creator, offset in changes:
+            known = after.rows.get(name)
+            actual = None if known is None else known.updated_millis
+            if kind == "deliver":
+                receipts.append(receipt(name, self.tasks.clock, delivered_millis=self.tasks.clock + offset))
+            elif kind == "write":
+                expected = actual if offset == 0 else (actual or 0) + offset
+                version = 0 if expected is None else expected + 1
+                row = TaskRow(name, str(self.tasks.clock), version, next_millis, session_id, creator)
+                writes.append(TaskWrite(name, expected, row))
+                good &= expected == actual
+                after.write(row)
+            elif known is not None:
+                writes.append(TaskWrite(name, known.updated_millis + offset, None))
+                good &= offset == 0
+                after.delete(name)
+        for added in receipts:
+            good &= added.task_id in after.rows
+            if good:
+                after.deliver(added)
+        return tuple(writes), tuple(receipts), after if good else None
+
     def _planned(self, created: Any, appended: Any) -> tuple[Batch, Model | None]:
         """Return a batch, and the model after it; None if it is to be refused."""
         after: Model | None = dict(self.model)
@@ -198,11 +325,11 @@ def machine_of(make_store: Callable[[], Store]) -> type[RuleBasedStateMachine]:
 
 def test_the_memory_store_behaves_as_the_model() -> None:
     """Any sequence of commits, refusals and reopenings leaves the memory store as the model says."""
-    run_state_machine_as_test(machine_of(MemoryStore), settings=SETTINGS)
+    run_state_machine_as_test(machine_of(lambda: MemoryStore(retention=RETENTION)), settings=SETTINGS)
 
 
 def test_the_sqlite_store_behaves_as_the_model() -> None:
     """Any sequence of commits, refusals and reopenings leaves the SQLite store as the model says."""
     with tempfile.TemporaryDirectory() as folder:
         paths = (Path(folder) / f"{number}.store" for number in range(10**6))
-        run_state_machine_as_test(machine_of(lambda: SqliteStore(next(paths))), settings=SETTINGS)
+        run_state_machine_as_test(machine_of(lambda: SqliteStore(next(paths), retention=RETENTION)), settings=SETTINGS)

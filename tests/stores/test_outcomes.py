@@ -13,7 +13,7 @@ import trio
 
 from whenidle_actors.errors import CommitRefused, CommitUncertain, StoreError, StoreFull
 from whenidle_actors.stores.base import Batch, Role, StoreStatistics
-from whenidle_actors.stores.sqlite import SqliteStore
+from whenidle_actors.stores.sqlite import SqliteStore, schema
 
 from .helpers import Gate, appends, connections, contents, creates, record, sqlite_error
 
@@ -200,7 +200,7 @@ async def test_nothing_is_read_while_the_truth_cannot_be_told(store: SqliteStore
         disk.fail("COMMIT", io_error())
         with pytest.raises(CommitUncertain):
             await store.commit(appends("a", 0))
-        disk.fail("PRAGMA user_version = 1", io_error(), times=5)
+        disk.fail(f"PRAGMA application_id = {schema.APPLICATION_ID}", io_error(), times=6)
         with pytest.raises(CommitUncertain):
             await store.read("a")
         with pytest.raises(CommitUncertain):
@@ -209,6 +209,8 @@ async def test_nothing_is_read_while_the_truth_cannot_be_told(store: SqliteStore
             await store.check()
         with pytest.raises(CommitUncertain):
             await anext(store.attention())
+        with pytest.raises(CommitUncertain):
+            await store.next_due()
         with pytest.raises(CommitRefused, match="changed nothing"):
             await store.commit(appends("a", 0))
         assert (await store.read("a")).length == 0
@@ -242,7 +244,7 @@ async def test_one_by_one_goes_on_after_a_commit_that_could_not_begin(store: Sql
     statements: list[str] = []
     faults = {
         "COMMIT": {1: sqlite_error(sqlite3.SQLITE_FULL, "full")},
-        "BEGIN IMMEDIATE": {2: io_error()},  # the first after the one of the group
+        "BEGIN IMMEDIATE": {3: io_error()},  # the group has begun twice: written together, and then each by itself
     }
 
     def fault(_connection: sqlite3.Connection, statement: str) -> None:
@@ -256,6 +258,25 @@ async def test_one_by_one_goes_on_after_a_commit_that_could_not_begin(store: Sql
         disk.fault = fault
         first, second = await commit_together(store, disk, appends("a", 0), appends("a", 0))
         assert (type(first), second) == (CommitRefused, None)
+
+
+async def test_a_group_that_cannot_begin_again_is_refused(store: SqliteStore, disk: Disk) -> None:
+    """When a group cannot be written together and there is no second transaction, nothing is written or in doubt."""
+    begun = 0
+
+    def fault(_connection: sqlite3.Connection, statement: str) -> None:
+        nonlocal begun
+        begun += statement == "BEGIN IMMEDIATE"
+        if statement == "BEGIN IMMEDIATE" and begun == 2:
+            raise io_error()
+
+    async with store.opened(Role.HOST):
+        await store.commit(creates("a", "b"))
+        disk.fault = fault
+        outcomes = await commit_together(store, disk, appends("a", 0), appends("b", 1), appends("unknown", 0))
+        assert [type(outcome) for outcome in outcomes] == [CommitRefused] * 3
+        assert {part.length for part in (await contents(store)).values()} == {0}
+        assert store.statistics() == StoreStatistics(commits=1, refused=3, groups=1)
 
 
 async def test_a_real_write_error_is_uncertain_and_settles(store: SqliteStore, path: Path) -> None:

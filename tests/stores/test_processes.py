@@ -17,12 +17,12 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from whenidle_actors.errors import StoreLocked
-from whenidle_actors.stores.base import Role, SessionIndex
-from whenidle_actors.stores.sqlite import SqliteStore, lock, reading, writing
+from whenidle_actors.errors import StoreLocked, TaskConflict
+from whenidle_actors.stores.base import Batch, Changes, Role, SessionIndex, TaskWrite
+from whenidle_actors.stores.sqlite import SqliteStore, elsewhere, lock, reading, writing
 
 from . import processes
-from .helpers import appends, creates, records
+from .helpers import appends, creates, deletes, puts, receipt, records, task
 
 
 @asynccontextmanager
@@ -147,9 +147,11 @@ async def test_another_processs_commits_are_reported_within_a_second(path: Path)
                 await process.wait()
                 await store.commit(appends("mine", 0))
                 with trio.fail_after(1):
-                    changed = await store.changed_elsewhere()
+                    changed: set[str] = set()
                     while changed != {"a", "b"}:
-                        changed |= await store.changed_elsewhere()
+                        changes = await store.changed_elsewhere()
+                        changed |= changes.sessions
+                        assert not changes.tasks
         assert (await store.read("a")).length == 1
 
 
@@ -165,18 +167,18 @@ async def test_a_report_that_was_not_dealt_with_is_repeated(path: Path) -> None:
         async with SqliteStore(path).opened(Role.MANAGER) as store:
             await store.commit(creates("a", "b"))
         async with SqliteStore(path).opened(Role.HOST) as store:
-            assert await store.changed_elsewhere() == {"a", "b"}
+            assert await store.changed_elsewhere() == Changes(frozenset({"a", "b"}))
         async with SqliteStore(path).opened(Role.HOST) as store:
-            assert await store.changed_elsewhere() == {"a", "b"}
+            assert await store.changed_elsewhere() == Changes(frozenset({"a", "b"}))
             with trio.CancelScope() as scope:
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(store.changed_elsewhere)
                     await wait_all_tasks_blocked()
                     scope.cancel()
             await manage(path, "b")
-            assert await store.changed_elsewhere() == {"b"}
+            assert await store.changed_elsewhere() == Changes(frozenset({"b"}))
         async with SqliteStore(path).opened(Role.HOST) as store:
-            assert await store.changed_elsewhere() == {"b"}
+            assert await store.changed_elsewhere() == Changes(frozenset({"b"}))
 
 
 async def test_changes_between_two_questions_are_one_report(path: Path) -> None:
@@ -187,10 +189,62 @@ async def test_changes_between_two_questions_are_one_report(path: Path) -> None:
             await manage(path, session_id)
         await store.commit(creates("c"))  # the thread looks after each group
         with trio.fail_after(30):
-            assert await store.changed_elsewhere() == {"a", "b"}
+            assert await store.changed_elsewhere() == Changes(frozenset({"a", "b"}))
             await manage(path, "b")
             await store.commit(creates("d"))
-            assert await store.changed_elsewhere() == {"b"}
+            assert await store.changed_elsewhere() == Changes(frozenset({"b"}))
+
+
+async def test_another_processs_task_writes_are_reported_within_a_second(path: Path) -> None:
+    """A host learns that a manager of another process has written tasks, and not that it did so itself."""
+    async with SqliteStore(path).opened(Role.HOST) as store:
+        await store.commit(puts(task("mine")))
+        with trio.fail_after(30):
+            async with running("schedule", path, "theirs") as process:
+                await process.wait()
+                with trio.fail_after(1):
+                    assert await store.changed_elsewhere() == Changes(tasks=True)
+        assert (await store.task("theirs")).next_millis == 5
+        await store.commit(puts(task("mine", 1, 2), expected=1))
+        with trio.move_on_after(0.6) as scope:
+            await store.changed_elsewhere()
+        assert scope.cancelled_caught
+
+
+async def test_any_write_of_a_task_is_a_change_of_tasks(path: Path) -> None:
+    """Making, changing and deleting a task are reported, together with sessions of the same commit."""
+    first = Batch(tasks=(TaskWrite("t", None, task("t")),), created=creates("a").created)
+    later = [puts(task("t", 5, 2), expected=1), deletes("t", 2)]
+    async with SqliteStore(path).opened(Role.HOST) as store:
+        for batch, sessions in ((first, {"a"}), *((batch, set[str]()) for batch in later)):
+            async with SqliteStore(path).opened(Role.MANAGER) as manager:
+                await manager.commit(batch)
+            with trio.fail_after(30):
+                assert await store.changed_elsewhere() == Changes(frozenset(sessions), tasks=True)
+
+
+async def test_changes_of_tasks_wait_for_the_next_question() -> None:
+    """A change of tasks that nobody asked for yet is in the same report as what came after it, and only there."""
+    forgotten: list[int] = []
+    changes = elsewhere.ForeignChanges()
+    changes.report([(1, None)])
+    changes.report([(2, "a"), (3, "a")])
+    assert await changes.wait(forgotten.append) == Changes(frozenset({"a"}), tasks=True)
+    changes.report([(4, "b")])
+    assert await changes.wait(forgotten.append) == Changes(frozenset({"b"}))
+    assert forgotten == [3]
+
+
+async def test_a_refused_write_of_a_task_is_no_change(path: Path) -> None:
+    """A manager's conflict leaves no note for the host, only what it commits afterwards does."""
+    async with SqliteStore(path).opened(Role.HOST) as store:
+        await store.commit(puts(task("t")))
+        async with SqliteStore(path).opened(Role.MANAGER) as manager:
+            with pytest.raises(TaskConflict):
+                await manager.commit(puts(task("t")))
+            await manager.commit(creates("a"))
+        with trio.fail_after(30):
+            assert await store.changed_elsewhere() == Changes(frozenset({"a"}))
 
 
 async def test_a_manager_waits_for_changes_until_cancelled(path: Path) -> None:
@@ -206,7 +260,7 @@ async def test_a_report_that_cannot_be_read_comes_later(path: Path, monkeypatch:
     """A failure while looking for changes is not the end of looking."""
     failures = iter([sqlite3.OperationalError("locked")])
 
-    def read_after_failing(connection: sqlite3.Connection, after: int) -> list[tuple[int, str]]:
+    def read_after_failing(connection: sqlite3.Connection, after: int) -> list[tuple[int, str | None]]:
         for failure in failures:
             raise failure
         return reading.read_foreign_changes(connection, after)
@@ -216,7 +270,7 @@ async def test_a_report_that_cannot_be_read_comes_later(path: Path, monkeypatch:
     monkeypatch.setattr(writing, "read_foreign_changes", read_after_failing)
     with trio.fail_after(30):
         async with SqliteStore(path).opened(Role.HOST) as store:
-            assert await store.changed_elsewhere() == {"a"}
+            assert await store.changed_elsewhere() == Changes(frozenset({"a"}))
     assert next(failures, None) is None
 
 
@@ -226,7 +280,7 @@ async def test_looking_for_changes_reads_nothing_while_there_are_none(
     """A host that nobody interferes with does not read the notes of changes, however much it commits itself."""
     read: list[int] = []
 
-    def count(connection: sqlite3.Connection, after: int) -> list[tuple[int, str]]:
+    def count(connection: sqlite3.Connection, after: int) -> list[tuple[int, str | None]]:
         read.append(after)
         return reading.read_foreign_changes(connection, after)
 
@@ -267,4 +321,9 @@ async def test_a_killed_writer_loses_nothing_it_acknowledged(path: Path) -> None
                 assert left.length % 2 == 0, seed
                 assert left.records == right.records == records(left.length), seed
                 assert left.index == right.index == SessionIndex(left.length - 2), seed
+                row = await store.task(f"task{number}")
+                assert row == task(f"task{number}", left.length, left.length + 1), seed
+                newest, *older = (await store.receipts(row.id, limit=processes.KEPT)).receipts
+                assert newest == receipt(row.id, left.length), seed
+                assert len(older) == min(processes.KEPT, left.length // 2) - 1, seed
     assert set(acknowledged) == set(range(processes.LOAD_SESSIONS))

@@ -1,8 +1,10 @@
-"""The contract of a store: one durable place for the sessions of a host (SPEC 3).
+"""The contract of a store: one durable place for the sessions and tasks of a host (SPEC 3).
 
 A store knows logs, not agents. It keeps, for each session, a header, an append-only
 list of event records, and a small *index* that the runtime derives from the log so that
-a host can find what needs attention without reading every log.
+a host can find what needs attention without reading every log. Beside them it keeps rows of
+host-wide tasks, in the orders in which they are listed and come due, and receipts of their
+deliveries; it knows no more of a task than that.
 """
 
 from __future__ import annotations
@@ -12,6 +14,17 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 import attrs
+
+from whenidle_actors.errors import InvalidArgument
+from whenidle_actors.stores.task_rows import (
+    DEFAULT_RETENTION,
+    Receipt,
+    ReceiptPage,
+    Retention,
+    TaskPage,
+    TaskRow,
+    TaskWrite,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -33,7 +46,11 @@ class Role(enum.Enum):
 
 @attrs.frozen
 class SessionHeader:
-    """What is true of a session for its whole life (SPEC 2.10, 3.1)."""
+    """What is true of a session for its whole life (SPEC 2.10, 3.1).
+
+    Raises:
+        InvalidArgument: a text is no string; a store could never read it back.
+    """
 
     id: str
     created_at: datetime
@@ -46,6 +63,14 @@ class SessionHeader:
     seed_length: int = 0
     """How many leading events were inherited by a fork; folds of ownership ignore them."""
     forked_from: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        for name in ("id", "cwd", "preset"):
+            if not isinstance(getattr(self, name), str):
+                raise InvalidArgument(f"{name} of a session is a string, not {type(getattr(self, name)).__name__}")
+        for name in ("parent", "forked_from"):
+            if not isinstance(getattr(self, name), str | None):
+                raise InvalidArgument(f"{name} of a session is a session id or None")
 
 
 @attrs.frozen
@@ -76,11 +101,16 @@ class Append:
 class Batch:
     """One atomic commit: all of it becomes durable, or none (SPEC 3.2).
 
-    Sessions in `created` exist (empty, expected 0) for the `appends` of the same batch.
+    It takes effect in the order `created`, `appends`, `tasks`, `receipts`, each from its first to its last:
+    sessions in `created` exist (empty, expected 0) for the `appends` of the same batch, and a task that is
+    written twice has the first write's version for the second.
     """
 
     appends: tuple[Append, ...] = ()
     created: tuple[SessionHeader, ...] = ()
+    tasks: tuple[TaskWrite, ...] = ()
+    receipts: tuple[Receipt, ...] = ()
+    """Receipts of tasks that exist behind `tasks`; adding one drops what retention does not keep."""
 
 
 @attrs.frozen
@@ -104,6 +134,16 @@ class Attention:
 
     session_id: str
     index: SessionIndex
+
+
+@attrs.frozen
+class Changes:
+    """What managers have committed beside a host."""
+
+    sessions: frozenset[str] = frozenset()
+    """The sessions that were created or appended to."""
+    tasks: bool = False
+    """Whether any task was made, changed or deleted."""
 
 
 @attrs.frozen
@@ -147,7 +187,8 @@ class Store(ABC):
         and nothing changed; once the write has begun the outcome is awaited, shielded from cancellation.
 
         Raises:
-            SequenceConflict, SessionExists, UnknownSession: nothing changed; read and decide again.
+            SequenceConflict, SessionExists, UnknownSession, TaskConflict, UnknownTask: nothing changed; read
+                and decide again.
             StoreFull, StoreBusy, CommitRefused: nothing changed.
             CommitUncertain: the outcome is unknown; read the session back.
             StoreClosed: the store is not open.
@@ -184,8 +225,71 @@ class Store(ABC):
         """
 
     @abstractmethod
-    async def changed_elsewhere(self) -> frozenset[str]:
-        """Wait until a manager has committed beside this host and return the sessions it touched.
+    async def task(self, task_id: str) -> TaskRow:
+        """Return one task.
+
+        Raises:
+            UnknownTask: there is none of that id.
+            StoreDamaged, CommitUncertain: as `read`; all reads of tasks raise them.
+        """
+
+    @abstractmethod
+    async def tasks(self, *, active: bool | None = None, limit: int = 100, offset: int = 0) -> TaskPage:
+        """Return up to `limit` tasks from the `offset`-th of a list on, and the length of that list (SPEC 6.4).
+
+        Active tasks come by next occurrence, then the others by last update, the newest first; ties in code
+        point order of id. `active` leaves one of the two kinds out. Page and total are one consistent view.
+
+        Raises:
+            InvalidArgument: `limit` is not positive, or `offset` is negative.
+        """
+
+    @abstractmethod
+    async def count_active_tasks(self, creator: str | None = None) -> int:
+        """Return how many tasks are active: all, or those of one creator. Takes the same time for any number."""
+
+    @abstractmethod
+    async def due_tasks(
+        self,
+        until_millis: int,
+        *,
+        session_id: str | None = None,
+        after: tuple[int, str] | None = None,
+        limit: int = 500,
+    ) -> tuple[TaskRow, ...]:
+        """Return active tasks whose next occurrence is at or before `until_millis`, the earliest first.
+
+        Ties come in code point order of id. Takes the same time however many tasks are stored.
+
+        Args:
+            until_millis: milliseconds since the epoch.
+            session_id: leaves out all but the tasks with this `TaskRow.session_id`.
+            after: `next_millis` and `id` of a task to read on behind; it need not exist any more.
+            limit: the most to return.
+
+        Raises:
+            InvalidArgument: `limit` is not positive.
+        """
+
+    @abstractmethod
+    async def next_due(self, after_millis: int | None = None) -> int | None:
+        """Return the earliest next occurrence of all active tasks, of those above `after_millis` if it is given.
+
+        In milliseconds since the epoch; None if there is none. Takes the same time however many tasks are stored.
+        """
+
+    @abstractmethod
+    async def receipts(self, task_id: str, *, before: int | None = None, limit: int = 100) -> ReceiptPage:
+        """Return up to `limit` receipts of a task, the last one added first; `before` is a page's `before`.
+
+        Raises:
+            UnknownTask: there is no such task.
+            InvalidArgument: `limit` is not positive.
+        """
+
+    @abstractmethod
+    async def changed_elsewhere(self) -> Changes:
+        """Wait until a manager has committed beside this host and return what it touched.
 
         Each change is reported at least once, within a second of real time; waiting does not hold virtual
         time. Changes made while no host ran are reported too. A report counts as dealt with when the next
@@ -234,14 +338,22 @@ class _Opened:
 
 
 __all__ = [
+    "DEFAULT_RETENTION",
     "IDLE_INDEX",
     "Append",
     "Attention",
     "Batch",
+    "Changes",
+    "Receipt",
+    "ReceiptPage",
+    "Retention",
     "Role",
     "SessionHeader",
     "SessionIndex",
     "SessionSlice",
     "Store",
     "StoreStatistics",
+    "TaskPage",
+    "TaskRow",
+    "TaskWrite",
 ]

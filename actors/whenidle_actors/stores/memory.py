@@ -10,7 +10,6 @@ import attrs
 import trio
 
 from whenidle_actors.errors import (
-    CommitRefused,
     SequenceConflict,
     SessionExists,
     StoreClosed,
@@ -27,13 +26,17 @@ from whenidle_actors.stores.base import (
     Store,
     StoreStatistics,
 )
-from whenidle_actors.stores.paging import Pages, check_limit, check_start
+from whenidle_actors.stores.memory_tasks import MemoryTasks
+from whenidle_actors.stores.paging import Pages, check_limit, check_offset, check_start
+from whenidle_actors.stores.storable import require_storable
+from whenidle_actors.stores.task_rows import DEFAULT_RETENTION
 from whenidle_protocol.events import EventRecord
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from whenidle_actors.stores.base import Append, Batch, Role
+    from whenidle_actors.stores.task_rows import ReceiptPage, Retention, TaskPage, TaskRow
 
 
 @attrs.define
@@ -50,8 +53,10 @@ class MemoryStore(Store):
     same store object and find what was committed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, retention: Retention = DEFAULT_RETENTION) -> None:
+        """Make a store without contents that keeps receipts of tasks as `retention` says."""
         self._logs: dict[str, _Log] = {}
+        self._tasks = MemoryTasks(retention)
         self._is_open = False
         self._closed = trio.Event()
         self._statistics = StoreStatistics()
@@ -89,6 +94,7 @@ class MemoryStore(Store):
             log = self._logs.setdefault(session_id, _Log(change.header))
             log.index = change.index
             log.records += change.records
+        self._tasks.apply(batch)
         commits = self._statistics.commits + 1
         self._statistics = attrs.evolve(self._statistics, commits=commits, groups=commits)
 
@@ -123,6 +129,41 @@ class MemoryStore(Store):
 
         return Pages(fetch)
 
+    async def task(self, task_id: str) -> TaskRow:
+        """See `Store.task`."""
+        return (await self._opened_tasks()).row(task_id)
+
+    async def tasks(self, *, active: bool | None = None, limit: int = 100, offset: int = 0) -> TaskPage:
+        """See `Store.tasks`."""
+        check_limit(limit)
+        check_offset(offset)
+        return (await self._opened_tasks()).page(active=active, limit=limit, offset=offset)
+
+    async def count_active_tasks(self, creator: str | None = None) -> int:
+        """See `Store.count_active_tasks`."""
+        return (await self._opened_tasks()).count_active(creator)
+
+    async def due_tasks(
+        self,
+        until_millis: int,
+        *,
+        session_id: str | None = None,
+        after: tuple[int, str] | None = None,
+        limit: int = 500,
+    ) -> tuple[TaskRow, ...]:
+        """See `Store.due_tasks`."""
+        check_limit(limit)
+        return (await self._opened_tasks()).due(until_millis, session_id, after, limit)
+
+    async def next_due(self, after_millis: int | None = None) -> int | None:
+        """See `Store.next_due`."""
+        return (await self._opened_tasks()).next_due(after_millis)
+
+    async def receipts(self, task_id: str, *, before: int | None = None, limit: int = 100) -> ReceiptPage:
+        """See `Store.receipts`."""
+        check_limit(limit)
+        return (await self._opened_tasks()).receipts(task_id, before, limit)
+
     async def changed_elsewhere(self) -> NoReturn:
         """See `Store.changed_elsewhere`. Nobody else can reach this store, so it waits until cancelled."""
         await trio.lowlevel.checkpoint()
@@ -139,6 +180,11 @@ class MemoryStore(Store):
     def statistics(self) -> StoreStatistics:
         """See `Store.statistics`; those of the last time it was open if it is closed."""
         return self._statistics
+
+    async def _opened_tasks(self) -> MemoryTasks:
+        await trio.lowlevel.checkpoint()
+        self._require_open()
+        return self._tasks
 
     def _require_open(self) -> None:
         if not self._is_open:
@@ -157,10 +203,11 @@ class MemoryStore(Store):
         for header in batch.created:
             if header.id in self._logs or header.id in changed:
                 raise SessionExists(header.id)
-            _require_storable(header.id)
+            require_storable(header.id)
             changed[header.id] = _Log(header)
         for append in batch.appends:
             self._prepare_append(append, changed)
+        self._tasks.require_applicable(batch)
         return changed
 
     def _prepare_append(self, append: Append, changed: dict[str, _Log]) -> None:
@@ -173,24 +220,8 @@ class MemoryStore(Store):
         length = len(change.records) + (0 if before is None else len(before.records))
         if length != append.expected:
             raise SequenceConflict(append.session_id, append.expected, length)
-        _require_storable(append.index.due_millis)
+        require_storable(append.index.due_millis)
         for record in append.records:
-            for value in (record.type, record.at_millis, record.data):
-                _require_storable(value)
+            require_storable(record.type, record.at_millis, record.data)
         change.records += append.records
         change.index = append.index
-
-
-def _require_storable(value: str | int | None) -> None:
-    """Refuse what a database would: text that has no UTF-8, and numbers beyond 64 bits."""
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            raise CommitRefused(f"memory: the commit changed nothing: {error}") from error
-    elif value is not None and not _MIN_NUMBER <= value <= _MAX_NUMBER:
-        raise CommitRefused(f"memory: the commit changed nothing: {value} does not fit 64 bits")
-
-
-_MIN_NUMBER = -(2**63)
-_MAX_NUMBER = 2**63 - 1

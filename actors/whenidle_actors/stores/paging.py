@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from whenidle_actors.errors import InvalidArgument
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
 T = TypeVar("T")
+
+MAX_LIMIT: Final = 2**31 - 1
 
 
 class Pages(AsyncIterator[T], Generic[T]):
@@ -48,7 +50,17 @@ def check_limit(limit: int) -> None:
     """Check how much is asked for.
 
     Raises:
-        InvalidArgument: it is not positive.
+        InvalidArgument: it is not positive, or too large for any database.
     """
-    if limit < 1:
-        raise InvalidArgument(f"limit is {limit}; ask for 1 or more")
+    if not 1 <= limit <= MAX_LIMIT:
+        raise InvalidArgument(f"limit is {limit}; ask for 1 to {MAX_LIMIT}")
+
+
+def check_offset(offset: int) -> None:
+    """Check how much of a list is left out.
+
+    Raises:
+        InvalidArgument: it is negative.
+    """
+    if offset < 0:
+        raise InvalidArgument(f"offset is {offset}; a list begins at 0")

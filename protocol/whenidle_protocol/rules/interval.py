@@ -50,9 +50,13 @@ class EveryRule:
     """
 
     kind: ClassVar[str] = "every"
-    time_zone: ClassVar[str] = "UTC"
     every_seconds: int = attrs.field(converter=_seconds)
     anchor: datetime | None = attrs.field(default=None, converter=to_instant_or_none)
+
+    @property
+    def time_zone(self) -> str:
+        """See `Rule.time_zone`: instants are in UTC."""
+        return "UTC"
 
     def first(self, after: datetime, *, gap: Gap | None = None, overlap: Overlap | None = None) -> datetime | None:
         """Return the first occurrence later than `after`."""
@@ -63,7 +67,7 @@ class EveryRule:
         after: datetime,
         *,
         gap: Gap | None = None,  # noqa: ARG002 - no local time, no policy
-        overlap: Overlap | None = None,  # noqa: ARG002
+        overlap: Overlap | None = None,  # noqa: ARG002 - the same
     ) -> datetime | None:
         """Return the first occurrence later than `after`, to the millisecond."""
         at, interval = to_millis(after), self.every_seconds * 1000
@@ -77,7 +81,7 @@ class EveryRule:
         now: datetime,
         *,
         gap: Gap | None = None,  # noqa: ARG002 - no local time, no policy
-        overlap: Overlap | None = None,  # noqa: ARG002
+        overlap: Overlap | None = None,  # noqa: ARG002 - the same
     ) -> CatchUp:
         """Return the latest of `target` and the intervals after it up to `now`, by one division."""
         check_due(target, now)

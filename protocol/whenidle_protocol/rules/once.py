@@ -42,7 +42,11 @@ class _Once(ABC):
     """Comes due once; subclasses tell when."""
 
     __slots__ = ()
-    time_zone: ClassVar[str] = "UTC"
+
+    @property
+    def time_zone(self) -> str:
+        """See `Rule.time_zone`: instants are in UTC."""
+        return "UTC"
 
     @abstractmethod
     def first(self, after: datetime, *, gap: Gap | None = None, overlap: Overlap | None = None) -> datetime | None:
@@ -58,7 +62,7 @@ class _Once(ABC):
         now: datetime,
         *,
         gap: Gap | None = None,  # noqa: ARG002 - no local time, no policy
-        overlap: Overlap | None = None,  # noqa: ARG002
+        overlap: Overlap | None = None,  # noqa: ARG002 - the same
     ) -> CatchUp:
         """Return the target: there is no other occurrence to miss."""
         check_due(target, now)
@@ -92,7 +96,7 @@ class AfterRule(_Once):
         after: datetime,
         *,
         gap: Gap | None = None,  # noqa: ARG002 - no local time, no policy
-        overlap: Overlap | None = None,  # noqa: ARG002
+        overlap: Overlap | None = None,  # noqa: ARG002 - the same
     ) -> datetime | None:
         """Return `scheduled_at` if it is later than `after`; if none is settled, what a rule made then has.
 
@@ -116,7 +120,7 @@ class AtRule(_Once):
         after: datetime,
         *,
         gap: Gap | None = None,  # noqa: ARG002 - no local time, no policy
-        overlap: Overlap | None = None,  # noqa: ARG002
+        overlap: Overlap | None = None,  # noqa: ARG002 - the same
     ) -> datetime | None:
         """Return the instant if it is later than `after`."""
         return self.scheduled_at if self.scheduled_at > after else None

@@ -241,7 +241,7 @@ def test_rules_begin_with_the_year_1() -> None:
     """The first instants there are come due like any others."""
     first = datetime(1, 1, 1, tzinfo=UTC)
     assert DailyRule("00:00:01", "UTC").next(first) == first + SECOND
-    assert DailyRule("12:00", "Asia/Tokyo").next(first).isoformat() == "0001-01-01T02:41:01+00:00"  # type: ignore[union-attr]
+    assert DailyRule("12:00", "Asia/Tokyo").next(first).isoformat() == "0001-01-01T02:41:01+00:00"  # type: ignore[union-attr]  # there is one
     rule = DailyRule("12:00", "UTC", start=first)
     assert rule.latest(first + 1 * DAY / 2, first + 1 * DAY) == CatchUp(first + DAY / 2, first + DAY * 1.5, 0)
     assert rule.timeline().last(86_400) is None

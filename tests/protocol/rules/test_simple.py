@@ -93,7 +93,7 @@ def test_the_policies_settle_the_instant_of_a_count_of_one() -> None:
 @settings(max_examples=120, deadline=None)
 @given(
     zone=st.sampled_from(["UTC", *CHANGES]),
-    start=st.datetimes(datetime(2015, 1, 1), datetime(2025, 1, 1)),  # noqa: DTZ001
+    start=st.datetimes(datetime(2015, 1, 1), datetime(2025, 1, 1)),  # noqa: DTZ001 - local times
     parts=st.sampled_from(
         [
             "FREQ=DAILY",

@@ -6,19 +6,22 @@ from typing import TYPE_CHECKING
 
 from whenidle_actors.errors import SequenceConflict, SessionExists, UnknownSession
 from whenidle_actors.stores.header_text import header_to_wire
+from whenidle_actors.stores.sqlite.task_applying import add_receipt, write_tasks
 from whenidle_protocol.json_text import stringify
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Sequence
 
-    from whenidle_actors.stores.base import Append, Batch, SessionHeader
+    from whenidle_actors.stores.base import Append, Batch, Retention, SessionHeader
 
 
-def apply_batch(connection: sqlite3.Connection, batch: Batch, *, tell_host: bool) -> None:
-    """Write `batch`; with `tell_host` also note for the host which sessions changed.
+def apply_batch(connection: sqlite3.Connection, batch: Batch, *, retention: Retention, tell_host: bool) -> None:
+    """Write `batch`; with `tell_host` also note for the host which sessions changed, and whether tasks did.
 
     Raises:
-        SessionExists, SequenceConflict, UnknownSession: the caller must undo what was written.
+        SessionExists, SequenceConflict, UnknownSession, TaskConflict, UnknownTask: the caller must undo what
+            was written.
         sqlite3.Error, UnicodeError, OverflowError, ValueError: the same.
     """
     for header in batch.created:
@@ -29,6 +32,65 @@ def apply_batch(connection: sqlite3.Connection, batch: Batch, *, tell_host: bool
         session = _append(connection, append)
         if tell_host:
             _note_change(connection, session)
+    if batch.tasks:
+        write_tasks(connection, batch.tasks)
+        if tell_host:
+            _note_change(connection, None)
+    for receipt in batch.receipts:
+        add_receipt(connection, receipt, retention)
+
+
+def append_all(connection: sqlite3.Connection, appends: Sequence[Append]) -> bool:
+    """Write appends to as many sessions in two or three statements, instead of three for each.
+
+    Returns False if one of them cannot be written, as `apply_batch` would say. Then, and after an exception, the
+    caller must undo what was written. Each must have records.
+
+    Raises:
+        sqlite3.Error, UnicodeError, OverflowError: one of them cannot be written.
+    """
+    rows = [
+        (seq, record.type, record.at_millis, record.ignorable, record.data, append.session_id, append.expected)
+        for append in appends
+        for seq, record in enumerate(append.records, append.expected)
+    ]
+    # A session that is not there, or has another length, gives no row; a second append to one of them neither.
+    inserted = connection.executemany(
+        "INSERT INTO events (session, seq, type, at_millis, ignorable, data) "
+        "SELECT session, ?, ?, ?, ?, ? FROM sessions WHERE id = ? AND length = ?",
+        rows,
+    ).rowcount
+    if inserted != len(rows):
+        return False
+    indexed = connection.executemany(
+        "UPDATE sessions SET length = ? WHERE id = ? AND length = ? AND due_millis IS ? AND runnable = ?",
+        [
+            (
+                append.expected + len(append.records),
+                append.session_id,
+                append.expected,
+                append.index.due_millis,
+                append.index.runnable,
+            )
+            for append in appends
+        ],
+    ).rowcount
+    if indexed == len(appends):
+        return True
+    # Only the sessions whose index changes still have the length that was expected.
+    return indexed + connection.executemany(
+        "UPDATE sessions SET length = ?, due_millis = ?, runnable = ? WHERE id = ? AND length = ?",
+        [
+            (
+                append.expected + len(append.records),
+                append.index.due_millis,
+                append.index.runnable,
+                append.session_id,
+                append.expected,
+            )
+            for append in appends
+        ],
+    ).rowcount == len(appends)
 
 
 def _create(connection: sqlite3.Connection, header: SessionHeader) -> int | None:
@@ -72,4 +134,5 @@ def _append(connection: sqlite3.Connection, append: Append) -> int:
 
 
 def _note_change(connection: sqlite3.Connection, session: int | None) -> None:
+    """Note a change of one session; None stands for the tasks."""
     connection.execute("INSERT INTO foreign_changes (session) VALUES (?)", (session,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from whenidle_actors.stores.header_text import header_from_wire
@@ -26,13 +27,12 @@ def quick_faults(connection: sqlite3.Connection, version: int, *, whole: bool) -
     tables = _columns_by_table(connection)
     if version == 0 and tables:
         yield "it holds tables but no schema version"
-    if version > 0:
-        for table, needed in TABLES.items():
-            missing = [column for column in needed if column not in tables.get(table, ())]
-            if table not in tables:
-                yield f"the table {table} is missing"
-            elif missing:
-                yield f"the table {table} has no column {', '.join(missing)}"
+    for table, needed in chain.from_iterable(added.items() for added in TABLES[:version]):
+        missing = [column for column in needed if column not in tables.get(table, ())]
+        if table not in tables:
+            yield f"the table {table} is missing"
+        elif missing:
+            yield f"the table {table} has no column {', '.join(missing)}"
 
 
 def all_faults(connection: sqlite3.Connection) -> Iterator[str]:
@@ -108,6 +108,58 @@ _CONTENT = (
             OR runnable NOT IN (0, 1)
         """,
         "session {0!r}: its length or index is not of its kind",
+    ),
+    (
+        """
+        SELECT id FROM tasks
+        WHERE typeof(id) <> 'text' OR typeof(updated_millis) <> 'integer'
+            OR typeof(next_millis) NOT IN ('integer', 'null') OR typeof(session_id) NOT IN ('text', 'null')
+            OR typeof(creator) <> 'text' OR typeof(data) <> 'text' OR NOT json_valid(data)
+        """,
+        "task {0!r}: it is not an id, instants, sessions and JSON text",
+    ),
+    (
+        """
+        SELECT active, others, true_active, true_others
+        FROM (SELECT count(next_millis) AS true_active, count(*) - count(next_millis) AS true_others FROM tasks)
+        LEFT JOIN task_totals
+        WHERE active IS NOT true_active OR others IS NOT true_others
+        """,
+        "the totals of tasks are {0} active and {1} others, and should be {2} and {3}",
+    ),
+    (
+        """
+        SELECT creator, ifnull(sum(counted), 0), ifnull(sum(true_count), 0)
+        FROM (
+            SELECT creator, active AS counted, NULL AS true_count FROM active_by_creator
+            UNION ALL
+            SELECT creator, NULL, count(*) FROM tasks WHERE next_millis IS NOT NULL GROUP BY creator
+        )
+        GROUP BY creator
+        HAVING sum(counted) IS NOT sum(true_count)
+        """,
+        "the active tasks of creator {0!r} are counted as {1}, and should be {2}",
+    ),
+    (
+        "SELECT DISTINCT task FROM receipts WHERE task NOT IN (SELECT task FROM tasks)",
+        "receipts belong to a task number {0} that does not exist",
+    ),
+    (
+        """
+        SELECT id, count(*), min(number), max(number)
+        FROM receipts JOIN tasks USING (task)
+        GROUP BY task
+        HAVING count(*) <> max(number) - min(number) + 1
+        """,
+        "task {0!r}: {1} receipts cannot be numbered {2} to {3}",
+    ),
+    (
+        """
+        SELECT id, number FROM receipts JOIN tasks USING (task)
+        WHERE typeof(number) <> 'integer' OR typeof(scheduled_millis) <> 'integer'
+            OR typeof(delivered_millis) <> 'integer' OR typeof(receipts.data) <> 'text' OR NOT json_valid(receipts.data)
+        """,
+        "task {0!r}: receipt {1} is not two instants and JSON text",
     ),
 )
 """Queries for what SQLite itself cannot know, and what to say of each row they find."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from whenidle_actors.errors import StoreClosed
+from whenidle_actors.stores.base import Changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,14 +22,17 @@ class ForeignChanges:
 
     def __init__(self) -> None:
         self._sessions: set[str] = set()
+        self._tasks = False
         self._last_change = 0
         self._returned = 0
         self._closed = False
         self._arrived = trio.lowlevel.ParkingLot()
 
-    def report(self, changes: list[tuple[int, str]]) -> None:
-        """Take in changes, numbered upwards."""
-        self._sessions.update(session_id for _, session_id in changes)
+    def report(self, changes: list[tuple[int, str | None]]) -> None:
+        """Take in changes, numbered upwards, each of a session or, if that is None, of tasks."""
+        changed = {session_id for _, session_id in changes}
+        self._tasks |= None in changed
+        self._sessions.update(session_id for session_id in changed if session_id is not None)
         self._last_change = changes[-1][0]
         self._arrived.unpark_all()
 
@@ -37,17 +41,18 @@ class ForeignChanges:
         self._closed = True
         self._arrived.unpark_all()
 
-    async def wait(self, forget: Callable[[int], object]) -> frozenset[str]:
+    async def wait(self, forget: Callable[[int], object]) -> Changes:
         """See `Store.changed_elsewhere`. `forget` is told up to which change the consumer is done."""
         await trio.lowlevel.checkpoint()
         if self._returned and not self._closed:
             forget(self._returned)
             self._returned = 0
-        while not self._sessions:
+        while not self._sessions and not self._tasks:
             if self._closed:
                 raise StoreClosed("the store was closed while waiting for changes by other processes")
             await self._arrived.park()
-        sessions = frozenset(self._sessions)
+        changes = Changes(frozenset(self._sessions), self._tasks)
         self._sessions.clear()
+        self._tasks = False
         self._returned = self._last_change
-        return sessions
+        return changes

@@ -9,6 +9,7 @@ descriptor of the file drops the record locks that other connections of this pro
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -67,7 +68,7 @@ def side_file_size(path: Path, suffix: str) -> int:
 def database_uri(path: Path, **parameters: str | int) -> str:
     """Return the URI of `path` for `sqlite3.connect(…, uri=True)`."""
     query = "&".join(f"{key}={value}" for key, value in parameters.items())
-    return f"file:{quote(str(path))}?{query}"
+    return f"file:{quote(os.fsencode(path))}?{query}"
 
 
 def _size(path: Path) -> int:
@@ -97,7 +98,7 @@ def _read_header(path: Path) -> Identity:
         short = _is_short(connection)
         application_id: int = connection.execute("PRAGMA application_id").fetchone()[0]
         if application_id == APPLICATION_ID:
-            refuse_newer(user_version(connection))
+            refuse_newer(user_version(connection), store=str(path))
             _refuse_torn_page(connection, path)
             return Identity(blank=False, short=short)
         if application_id == 0 and not short and _has_no_content(connection, path):

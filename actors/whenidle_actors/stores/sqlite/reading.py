@@ -128,10 +128,10 @@ def _read_due(connection: sqlite3.Connection, due_millis: int, session: int) -> 
 _BEFORE_ALL = MIN_MILLIS - 1
 
 
-def read_foreign_changes(connection: sqlite3.Connection, after: int) -> list[tuple[int, str]]:
-    """Return number and session id of each change by another process, numbered above `after`."""
+def read_foreign_changes(connection: sqlite3.Connection, after: int) -> list[tuple[int, str | None]]:
+    """Return number and session id, None for tasks, of each change by another process numbered above `after`."""
     return connection.execute(
-        "SELECT change, id FROM foreign_changes JOIN sessions USING (session) WHERE change > ? ORDER BY change",
+        "SELECT change, id FROM foreign_changes LEFT JOIN sessions USING (session) WHERE change > ? ORDER BY change",
         (after,),
     ).fetchall()
 

@@ -62,7 +62,7 @@ class Commit(Request):
 
     def __init__(self, batch: Batch) -> None:
         super().__init__()
-        self.batch = batch
+        self.batch: Batch = batch
 
 
 class Settle(Request):

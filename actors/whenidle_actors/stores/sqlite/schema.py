@@ -54,18 +54,74 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         )
         """,
     ),
+    (
+        # As in `sessions`, what changes stands before the text. `updated_millis` is the version.
+        """
+        CREATE TABLE tasks (
+            task INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            updated_millis INTEGER NOT NULL,
+            next_millis INTEGER,
+            session_id TEXT,
+            creator TEXT NOT NULL,
+            data TEXT NOT NULL
+        )
+        """,
+        # The two halves of a list, each in its order, with the id for ties: a page is read, not sorted.
+        "CREATE INDEX due_tasks ON tasks (next_millis, id) WHERE next_millis IS NOT NULL",
+        "CREATE INDEX other_tasks ON tasks (updated_millis DESC, id) WHERE next_millis IS NULL",
+        # What is due for one session, wanted when its agent becomes idle.
+        """
+        CREATE INDEX due_tasks_by_session ON tasks (session_id, next_millis, id)
+        WHERE next_millis IS NOT NULL AND session_id IS NOT NULL
+        """,
+        # Counting a million index entries takes tens of milliseconds; these are kept with each commit.
+        """
+        CREATE TABLE task_totals (
+            row INTEGER PRIMARY KEY CHECK (row = 1),
+            active INTEGER NOT NULL,
+            others INTEGER NOT NULL
+        )
+        """,
+        "INSERT INTO task_totals VALUES (1, 0, 0)",
+        "CREATE TABLE active_by_creator (creator TEXT PRIMARY KEY, active INTEGER NOT NULL) WITHOUT ROWID",
+        # Numbered within a task and without gaps, so that how many there are is told from the two ends.
+        """
+        CREATE TABLE receipts (
+            task INTEGER NOT NULL,
+            number INTEGER NOT NULL,
+            scheduled_millis INTEGER NOT NULL,
+            delivered_millis INTEGER NOT NULL,
+            data TEXT NOT NULL,
+            PRIMARY KEY (task, number)
+        ) WITHOUT ROWID
+        """,
+        # The same table, whose `session` may now be null: a change of tasks.
+        "ALTER TABLE foreign_changes RENAME TO foreign_changes_1",
+        "CREATE TABLE foreign_changes (change INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER)",
+        "INSERT INTO foreign_changes SELECT change, session FROM foreign_changes_1 ORDER BY change",
+        "DROP TABLE foreign_changes_1",
+    ),
 )
 """`MIGRATIONS[n]` brings a store from version n to n + 1; never edited once released."""
 
 VERSION = len(MIGRATIONS)
 """The schema version this code reads and writes, kept in `PRAGMA user_version`."""
 
-TABLES = {
-    "sessions": ("session", "id", "length", "due_millis", "runnable", "header"),
-    "events": ("session", "seq", "type", "at_millis", "ignorable", "data"),
-    "foreign_changes": ("change", "session"),
-}
-"""The columns that the statements of this package name, by table."""
+TABLES: tuple[dict[str, tuple[str, ...]], ...] = (
+    {
+        "sessions": ("session", "id", "length", "due_millis", "runnable", "header"),
+        "events": ("session", "seq", "type", "at_millis", "ignorable", "data"),
+        "foreign_changes": ("change", "session"),
+    },
+    {
+        "tasks": ("task", "id", "updated_millis", "next_millis", "session_id", "creator", "data"),
+        "task_totals": ("active", "others"),
+        "active_by_creator": ("creator", "active"),
+        "receipts": ("task", "number", "scheduled_millis", "delivered_millis", "data"),
+    },
+)
+"""`TABLES[n]` is what version n + 1 added: the columns that the statements of this package name, by table."""
 
 
 def migrate(connection: sqlite3.Connection, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> None:
@@ -92,15 +148,15 @@ def migrate(connection: sqlite3.Connection, migrations: Sequence[Sequence[str]] 
         raise
 
 
-def refuse_newer(found: int, known: int = VERSION) -> None:
-    """Check that schema version `found` is one that this code knows.
+def refuse_newer(found: int, known: int = VERSION, *, store: str = "the store") -> None:
+    """Check that schema version `found` of `store` is one that this code knows.
 
     Raises:
         StoreTooNew: it is above `known`.
     """
     if found > known:
         raise StoreTooNew(
-            f"the store has schema version {found}, and this whenidle knows versions up to {known}; "
+            f"{store} has schema version {found}, and this whenidle knows versions up to {known}; "
             "open it with a newer whenidle"
         )
 

@@ -12,9 +12,9 @@ import attrs
 import trio
 
 from whenidle_actors.errors import StoreClosed, StoreLocked, StoreUnavailable
-from whenidle_actors.stores.base import Role, SessionSlice, Store, StoreStatistics
-from whenidle_actors.stores.paging import Pages, check_limit, check_start
-from whenidle_actors.stores.sqlite import reading
+from whenidle_actors.stores.base import DEFAULT_RETENTION, Role, SessionSlice, Store, StoreStatistics
+from whenidle_actors.stores.paging import Pages, check_limit, check_offset, check_start
+from whenidle_actors.stores.sqlite import reading, task_reading
 from whenidle_actors.stores.sqlite.check import all_faults
 from whenidle_actors.stores.sqlite.elsewhere import ForeignChanges
 from whenidle_actors.stores.sqlite.failures import read_failure
@@ -25,7 +25,16 @@ from whenidle_actors.stores.sqlite.writing import WritingConnection
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
-    from whenidle_actors.stores.base import Attention, Batch, SessionHeader
+    from whenidle_actors.stores.base import (
+        Attention,
+        Batch,
+        Changes,
+        ReceiptPage,
+        Retention,
+        SessionHeader,
+        TaskPage,
+        TaskRow,
+    )
     from whenidle_actors.stores.sqlite.lock import HostLock
 
 T = TypeVar("T")
@@ -57,6 +66,7 @@ class SqliteStore(Store):
         path: str | os.PathLike[str],
         *,
         busy_timeout: float = 5.0,
+        retention: Retention = DEFAULT_RETENTION,
         connection_factory: type[sqlite3.Connection] = sqlite3.Connection,
     ) -> None:
         """Describe the store; `open` touches the file.
@@ -64,6 +74,7 @@ class SqliteStore(Store):
         Args:
             path: of the database file. Its folder must exist, the file need not.
             busy_timeout: seconds a commit waits for another process's write lock before `StoreBusy`.
+            retention: how long receipts of tasks are kept.
             connection_factory: class of the connection that writes; a test can inject faults by it.
 
         Raises:
@@ -74,6 +85,7 @@ class SqliteStore(Store):
         except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a null character
             raise StoreUnavailable(f"{os.fspath(path)!r} cannot name a store: {error}") from error
         self._place = Place(resolved, busy_timeout, connection_factory)
+        self._retention = retention
         self._open: _Open | None = None
         self._opening = False
         self._last_statistics = StoreStatistics()
@@ -152,7 +164,42 @@ class SqliteStore(Store):
 
         return Pages(fetch)
 
-    async def changed_elsewhere(self) -> frozenset[str]:
+    async def task(self, task_id: str) -> TaskRow:
+        """See `Store.task`."""
+        return await self._read(task_reading.read_task, task_id)
+
+    async def tasks(self, *, active: bool | None = None, limit: int = 100, offset: int = 0) -> TaskPage:
+        """See `Store.tasks`. What `offset` leaves out is walked over in the index: milliseconds for 100,000."""
+        check_limit(limit)
+        check_offset(offset)
+        return await self._read(task_reading.read_page, active, limit, offset)
+
+    async def count_active_tasks(self, creator: str | None = None) -> int:
+        """See `Store.count_active_tasks`."""
+        return await self._read(task_reading.read_active_count, creator)
+
+    async def due_tasks(
+        self,
+        until_millis: int,
+        *,
+        session_id: str | None = None,
+        after: tuple[int, str] | None = None,
+        limit: int = 500,
+    ) -> tuple[TaskRow, ...]:
+        """See `Store.due_tasks`."""
+        check_limit(limit)
+        return await self._read(task_reading.read_due, until_millis, session_id, after, limit)
+
+    async def next_due(self, after_millis: int | None = None) -> int | None:
+        """See `Store.next_due`."""
+        return await self._read(task_reading.read_next_due, after_millis)
+
+    async def receipts(self, task_id: str, *, before: int | None = None, limit: int = 100) -> ReceiptPage:
+        """See `Store.receipts`."""
+        check_limit(limit)
+        return await self._read(task_reading.read_receipts, task_id, before, limit)
+
+    async def changed_elsewhere(self) -> Changes:
         """See `Store.changed_elsewhere`. Only a host gets reports; a manager waits until it is cancelled."""
         opened = self._opened()
         return await opened.changes.wait(opened.writer.forget_changes)
@@ -174,12 +221,12 @@ class SqliteStore(Store):
     async def _open_as(self, role: Role) -> _Open:
         host = role is Role.HOST
         connection, reader, lock = await trio.to_thread.run_sync(self._connect, host)
-        writing = WritingConnection(self._place, connection, tell_host=not host)
+        writing = WritingConnection(self._place, connection, self._retention, tell_host=not host)
         changes = ForeignChanges()
         writer = Writer(writing, changes.report if host else None)
         return _Open(writer, reader, lock, changes)
 
-    def _connect(self, host: bool) -> tuple[sqlite3.Connection, sqlite3.Connection, HostLock | None]:  # noqa: FBT001
+    def _connect(self, host: bool) -> tuple[sqlite3.Connection, sqlite3.Connection, HostLock | None]:  # noqa: FBT001 - a thread is handed positions
         connection, lock = open_database(self._place, host=host)
         return connection, self._place.connect_reader(), lock
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
     from whenidle_actors.stores.sqlite.writing import WritingConnection
 
 Item: TypeAlias = "Commit | Settle | Close | Forget"
-ForeignChanges: TypeAlias = list[tuple[int, str]]
+ForeignChanges: TypeAlias = "list[tuple[int, str | None]]"
 
 POLL_SECONDS = 0.25
-"""How often the thread looks for changes by other processes while it has nothing to do.
+"""How often the thread looks for changes by other processes: not after each commit, which would cost four locks.
 
 Real seconds, whatever clock the host has: other processes live in real time.
 """
@@ -46,6 +47,7 @@ class Writer:
         self._on_foreign = on_foreign
         self._queue: queue.SimpleQueue[Item] = queue.SimpleQueue()
         self._put_back: Item | None = None
+        self._look_at = 0.0
         self._token = trio.lowlevel.current_trio_token()
         self._waiting = 0
         self._committed = 0
@@ -131,7 +133,8 @@ class Writer:
                 if isinstance(item, Close):
                     return item
                 self._settle(item)
-            if self._on_foreign is not None:
+            if self._on_foreign is not None and time.monotonic() >= self._look_at:
+                self._look_at = time.monotonic() + POLL_SECONDS
                 changes = self._connection.foreign_changes()
                 if changes:
                     self._token.run_sync_soon(self._on_foreign, changes)
@@ -159,13 +162,12 @@ class Writer:
     def _waiting_commits(self, first: Commit) -> list[Commit]:
         """Return `first` and the commits that wait directly behind it."""
         commits = [first]
-        with suppress(queue.Empty):
-            while len(commits) < _GROUP_LIMIT:
-                item = self._queue.get_nowait()
-                if not isinstance(item, Commit):
-                    self._put_back = item
-                    break
-                commits.append(item)
+        while len(commits) < _GROUP_LIMIT and not self._queue.empty():
+            item = self._queue.get_nowait()
+            if not isinstance(item, Commit):
+                self._put_back = item
+                break
+            commits.append(item)
         return commits
 
     def _settle(self, settle: Settle) -> None:

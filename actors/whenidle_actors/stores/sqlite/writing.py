@@ -1,8 +1,9 @@
 """Group commit: what makes many small commits cheap.
 
 The commits that wait when the connection becomes free share one transaction, and so one sync of
-the disk. Each has a savepoint, so that a refused one takes nothing with it; a commit that is
-alone needs none. This file knows SQLite and no threads; `writer` is the thread around it.
+the disk. Plain appends are written together, in a few statements. If they cannot be, or there is
+more to write, each commit has a savepoint, so that a refused one takes nothing with it; a commit
+that is alone needs none. This file knows SQLite and no threads; `writer` is the thread around it.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ import sqlite3
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from whenidle_actors.stores.sqlite.applying import apply_batch
+from whenidle_actors.stores.sqlite.applying import append_all, apply_batch
 from whenidle_actors.stores.sqlite.failures import leaves_doubt, refusal, uncertainty
 from whenidle_actors.stores.sqlite.reading import read_foreign_changes
-from whenidle_actors.stores.sqlite.schema import VERSION
+from whenidle_actors.stores.sqlite.schema import APPLICATION_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from whenidle_actors.stores.base import Batch, Retention
     from whenidle_actors.stores.sqlite.opening import Place
     from whenidle_actors.stores.sqlite.requests import Commit
 
@@ -26,13 +28,14 @@ if TYPE_CHECKING:
 class WritingConnection:
     """The one connection of a store that writes. Used by one thread at a time."""
 
-    def __init__(self, place: Place, connection: sqlite3.Connection, *, tell_host: bool) -> None:
+    def __init__(self, place: Place, connection: sqlite3.Connection, retention: Retention, *, tell_host: bool) -> None:
         self._place = place
         self._connection: sqlite3.Connection | None = connection
+        self._retention = retention
         self._tell_host = tell_host
         self._data_version: int | None = None
         self._last_change = 0
-        self.in_doubt = False
+        self.in_doubt: bool = False
         """True from an uncertain commit until `settle`: what is read meanwhile may not be what stays."""
 
     @property
@@ -79,16 +82,16 @@ class WritingConnection:
             self._data_version = None
         if self.in_doubt:
             try:
-                # Writes one page, with what it holds already.
-                self._connection.execute(f"PRAGMA user_version = {VERSION}")
+                # Writes one page, with what it holds already in every version of a store.
+                self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             except BaseException:
                 self.close()
                 raise
             self.in_doubt = False
         return self._connection
 
-    def foreign_changes(self) -> list[tuple[int, str]]:
-        """Return number and session of changes by other processes that were not returned before.
+    def foreign_changes(self) -> list[tuple[int, str | None]]:
+        """Return number and session (None: tasks) of changes by other processes that were not returned before.
 
         What cannot be read now is returned by a later call.
         """
@@ -115,12 +118,24 @@ class WritingConnection:
 
     def _commit_begun(self, connection: sqlite3.Connection, group: Sequence[Commit]) -> int:
         """Write and commit `group` in the transaction that was begun."""
+        if self._write_together(connection, group):
+            return self._end(connection, group)
+        if not connection.in_transaction:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except Exception as error:  # noqa: BLE001 - nothing is written, whatever it is
+                self._refuse(group, error)
+                return 0
         for position, commit in enumerate(group):
             self._write(connection, commit, alone=len(group) == 1)
             if not connection.in_transaction:
                 # SQLite undid all of it (no room, for example). That one is refused, and the others try
                 # again, those too that were refused for what a neighbour had done.
                 return self._commit_again([*group[:position], *group[position + 1 :]])
+        return self._end(connection, group)
+
+    def _end(self, connection: sqlite3.Connection, group: Sequence[Commit]) -> int:
+        """Commit what was written of `group`."""
         good = [commit for commit in group if commit.error is None]
         if not good:
             connection.execute("ROLLBACK")
@@ -139,12 +154,27 @@ class WritingConnection:
             return 0
         return 1
 
+    def _write_together(self, connection: sqlite3.Connection, group: Sequence[Commit]) -> bool:
+        """Write all of `group` at once and return True, or leave no transaction if that cannot be done.
+
+        Not tried, and the transaction is left, if the group is not one of plain appends.
+        """
+        if len(group) == 1 or self._tell_host or not all(_is_plain(commit.batch) for commit in group):
+            return False
+        with suppress(Exception):  # each by itself shows whose fault it is
+            if append_all(connection, [commit.batch.appends[0] for commit in group]):
+                return True
+        # Rather than to a savepoint: under one, each statement keeps copies of the pages it changes.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        return False
+
     def _write(self, connection: sqlite3.Connection, commit: Commit, *, alone: bool) -> None:
         """Write one batch; if it is refused, undo it and nothing else."""
         try:
             if not alone:
                 connection.execute("SAVEPOINT batch")
-            apply_batch(connection, commit.batch, tell_host=self._tell_host)
+            apply_batch(connection, commit.batch, retention=self._retention, tell_host=self._tell_host)
             if not alone:
                 connection.execute("RELEASE batch")
         except Exception as error:  # noqa: BLE001 - whatever it is, it must not take the neighbours along
@@ -176,3 +206,12 @@ class WritingConnection:
     def _refuse(self, group: Sequence[Commit], error: Exception) -> None:
         for commit in group:
             commit.error = refusal(error, self.name)
+
+
+def _is_plain(batch: Batch) -> bool:
+    """Return whether a batch does nothing but append to one session."""
+    return (
+        len(batch.appends) == 1
+        and bool(batch.appends[0].records)
+        and not (batch.created or batch.tasks or batch.receipts)
+    )

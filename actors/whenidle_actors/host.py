@@ -1,0 +1,400 @@
+"""The host: one process that owns agents, and the registry they live in."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import attrs
+import trio
+
+from whenidle_actors.activity import is_inside
+from whenidle_actors.agent import Agent
+from whenidle_actors.errors import (
+    AgentDisposed,
+    CompositionError,
+    InvalidArgument,
+    StoreDamaged,
+    StoreError,
+    UnknownSession,
+)
+from whenidle_actors.observation import EventKind
+from whenidle_actors.patience import Patience
+from whenidle_actors.session import Session, check_session_id, fold
+from whenidle_actors.stores.base import Append, Batch, SessionHeader
+from whenidle_protocol.agent_state import Phase
+from whenidle_protocol.session_state import SessionState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from whenidle_actors.observation import HostEvent
+    from whenidle_actors.scheduler import SchedulerStatistics
+    from whenidle_actors.services import Services
+    from whenidle_actors.stores.base import Store, StoreStatistics
+    from whenidle_actors.suites import Suite
+    from whenidle_actors.supervisor import SupervisorStatistics
+    from whenidle_clock import AlarmStatistics, Clock
+    from whenidle_protocol.events import EventRecord
+
+logger: logging.Logger = logging.getLogger("whenidle.host")
+
+
+@attrs.frozen
+class HostStatistics:
+    """What a host is doing now (SPEC 2.12)."""
+
+    agents: int
+    """Live agents."""
+    running: int
+    """Of them, those that run a turn or wait for a slot to run one."""
+    passivated: int
+    """How often an agent was dropped from memory since the host was opened."""
+    turn_slots: float
+    """Most turns that run at once; infinite without a limit."""
+    alarm: AlarmStatistics
+    scheduler: SchedulerStatistics
+    supervisor: SupervisorStatistics
+    store: StoreStatistics
+
+
+class Host:
+    """Creates, finds and disposes agents. Made by `open_host`; all methods belong to the trio thread."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._suites: tuple[Suite, ...] = ()
+        self._attends = False
+        services.registry.restore = self.agent
+        self._retries: dict[str, Patience] = {}
+        """How long to wait before a session that could not be restored is tried again."""
+
+    @property
+    def clock(self) -> Clock:
+        """The clock that decides what is due."""
+        return self._services.clock
+
+    @property
+    def store(self) -> Store:
+        """Where the sessions are."""
+        return self._services.journal.store
+
+    @property
+    def agents(self) -> tuple[Agent, ...]:
+        """The agents that are live now."""
+        return tuple(self._services.registry.live.values())
+
+    @property
+    def suites(self) -> tuple[Suite, ...]:
+        """The suites that agents made from now on get."""
+        return self._suites
+
+    def mount(self, suite: Suite) -> None:
+        """Give a suite to agents made or restored from now on; those that are live do not get it (SPEC 5.1).
+
+        Raises:
+            CompositionError: the host has no store, another suite has that name, or has one of its tools and may
+                be given to the same agent, or the suite cannot work here.
+        """
+        if not self._services.durable:
+            raise CompositionError(
+                f"the suite {suite.name!r} keeps promises and needs a store; give open_host a store "
+                "(MemoryStore() if nothing has to outlive the process)"
+            )
+        meeting = [other for other in self._suites if _may_meet(other, suite)]
+        taken = {tool.name: other.name for other in meeting for tool in other.tools()}
+        clashes = sorted(tool.name for tool in suite.tools() if tool.name in taken)
+        if clashes:
+            raise CompositionError(
+                f"the suites {taken[clashes[0]]!r} and {suite.name!r} both have the tool {clashes[0]!r}, and an agent "
+                "could be given both; mount one of them, or have them for different presets (`presets=()` gives an "
+                "agent none of a suite's tools)"
+            )
+        if any(suite.name == other.name for other in self._suites):
+            raise CompositionError(f"a suite named {suite.name!r} is mounted already")
+        suite.mounted(self._services)
+        self._suites = (*self._suites, suite)
+        if self._attends:
+            self._services.start(self._attend_for, suite)
+
+    async def create_agent(
+        self, session_id: str | None = None, *, parent: str | None = None, cwd: str = "", preset: str = ""
+    ) -> Agent:
+        """Create a session and its agent, and return it; the session is durable then.
+
+        Args:
+            session_id: up to 128 characters of `A-Z a-z 0-9 . _ : -`; drawn at random if not given.
+            parent: session id of the agent that delegates to the new one; it is one level deeper (SPEC 2.10).
+            cwd: working directory, kept in the session header; the runtime does not use it.
+            preset: name of a configuration, kept in the session header; the runtime does not use it.
+
+        Raises:
+            InvalidArgument: the id cannot name a session.
+            SessionExists: there is a session of that id; `agent` restores it.
+            UnknownSession: there is no session `parent`.
+            StoreError: as `Store.commit`.
+        """
+        depth = 0 if parent is None else (await self.agent(parent)).header.delegation_depth + 1
+        header = SessionHeader(
+            self._new_id(session_id),
+            self.clock.now(),
+            parent=parent,
+            delegation_depth=depth,
+            cwd=cwd,
+            preset=preset,
+        )
+        await self.store.commit(Batch(created=(header,)))
+        journal = self._services.journal
+        return self._adopt(Session(journal, header, SessionState(fixed_rate=journal.fixed_rate)))
+
+    async def agent(self, session_id: str) -> Agent:
+        """Return the live agent of a session, restored from its log if need be.
+
+        While an agent is being disposed this waits until it is gone, and restores it anew; except from inside
+        that agent's own work, and while the host stops.
+
+        Raises:
+            InvalidArgument: the id cannot name a session.
+            UnknownSession: there is none of that id.
+            StoreDamaged: its log cannot be read.
+        """
+        registry = self._services.registry
+        while (found := registry.find(check_session_id(session_id))) is not None:
+            if not found.ending or found.is_faulted or is_inside(found) or registry.closing:
+                await trio.lowlevel.checkpoint()
+                return found
+            await found.next_change()
+        return self._adopt(await Session.load(self._services.journal, session_id))
+
+    async def fork(self, session_id: str, *, upto: int | None = None, new_id: str | None = None) -> Agent:
+        """Create a session that begins with the first `upto` events of another, and return its agent (SPEC 3.1).
+
+        The new session owns no message and no reminder of what it inherits.
+
+        Args:
+            session_id: the session to fork.
+            upto: how many events to inherit; all, if not given.
+            new_id: as `session_id` of `create_agent`.
+
+        Raises:
+            InvalidArgument: the log has no `upto` events, or a turn is open there.
+            UnknownSession, SessionExists, StoreError: as `agent` and `create_agent`.
+        """
+        source = await self.store.read(check_session_id(session_id))
+        cut = source.length if upto is None else upto
+        if not 0 <= cut <= source.length:
+            raise InvalidArgument(f"session {session_id!r} has {source.length} events; it cannot be cut at {cut}")
+        records = source.records[:cut]
+        if _is_in_turn(records):
+            raise InvalidArgument(f"a turn of session {session_id!r} is open at event {cut}; cut outside of turns")
+        header = attrs.evolve(
+            source.header,
+            id=self._new_id(new_id),
+            created_at=self.clock.now(),
+            seed_length=cut,
+            forked_from=session_id,
+        )
+        journal = self._services.journal
+        state = fold(header, records, fixed_rate=journal.fixed_rate)
+        inherited = (Append(header.id, 0, records),) if records else ()
+        await self.store.commit(Batch(created=(header,), appends=inherited))
+        return self._adopt(Session(journal, header, state))
+
+    async def dispose(self, session_id: str) -> None:
+        """Dispose the agent of a session if there is one; see `Agent.dispose`.
+
+        What comes due for a session without an agent is not delivered, either, until it is restored.
+        """
+        found = self._services.registry.find(session_id)
+        if found is None:
+            for suite in self._suites:
+                suite.release(session_id)
+            await trio.lowlevel.checkpoint()
+        else:
+            await found.dispose()
+
+    def subscribe(self, observer: Callable[[HostEvent], None]) -> Callable[[], None]:
+        """Call `observer` with everything that happens, as it happens, and return what ends that.
+
+        The observer must not block. What it raises is logged.
+        """
+        key = object()
+        self._services.observers[key] = observer
+        return lambda: self._services.observers.pop(key, None) and None
+
+    def statistics(self) -> HostStatistics:
+        """Return what the host is doing now."""
+        services = self._services
+        live = services.registry.live
+        return HostStatistics(
+            agents=len(live),
+            running=sum(agent.phase in {Phase.RUNNING, Phase.DISPOSING_TURN} for agent in live.values()),
+            passivated=services.registry.passivated,
+            turn_slots=services.turn_slots.total_tokens,
+            alarm=services.alarm.statistics(),
+            scheduler=services.scheduler.statistics(),
+            supervisor=services.scheduler.supervisor.statistics(),
+            store=self.store.statistics(),
+        )
+
+    def interrupt(self) -> None:
+        """Interrupt every turn that runs, and let no other start: for a host that stops and has no time left.
+
+        What is interrupted is delivered again when the store is opened next, if the host redelivers at all.
+        """
+        for agent in self.agents:
+            agent.begin_disposal("the host stops", interrupt=True)
+
+    async def close(self, *, grace: float) -> None:
+        """Dispose all agents: let turns that run finish for `grace` seconds, then interrupt them.
+
+        Messages of a turn that is interrupted are delivered again when the store is opened next, if the host
+        redelivers at all.
+        """
+        self._services.registry.closing = True
+        for agent in self.agents:
+            agent.begin_disposal("the host stops", patient=True)
+        with trio.move_on_after(grace):
+            await self._all_gone()
+        while any(not agent.is_faulted for agent in self.agents):  # a turn may have made another
+            self.interrupt()
+            await self._all_gone()
+
+    async def _all_gone(self) -> None:
+        for agent in self.agents:
+            while not agent.is_faulted and self._services.registry.live.get(agent.id) is agent:
+                await agent.next_change()
+
+    def _new_id(self, wanted: str | None) -> str:
+        if wanted is not None:
+            return check_session_id(wanted)
+        return f"session-{self._services.random.getrandbits(64):016x}"
+
+    def _adopt(self, session: Session) -> Agent:
+        """Make the agent of a session live, and have it look at what its log says is to be done."""
+        registry = self._services.registry
+        found = registry.find(session.header.id)
+        if found is not None:  # somebody else was faster
+            return found
+        if registry.closed:
+            raise AgentDisposed(f"the host has stopped; session {session.header.id!r} is kept")
+        suites = tuple(suite for suite in self._suites if suite.suits(session.header))
+        agent = Agent(self._services, session, suites if len(suites) != len(self._suites) else self._suites)
+        self._services.registry.add(agent)
+        self._services.announce(EventKind.AGENT_STARTED, agent.id)
+        if not registry.closing:
+            agent.rouse()
+            agent.recompute()
+        session.rest()
+        return agent
+
+    # For the runtime --------------------------------------------------------------------------
+
+    async def attend(self) -> None:
+        """Take up what the store says needs a host: set alarms, restore agents that have something to run."""
+        async for attention in self.store.attention():
+            if attention.index.runnable:
+                self._services.restore_soon(attention.session_id)
+            elif attention.index.due_millis is not None:
+                for suite in self._suites:
+                    suite.attend(attention.session_id, attention.index.due_millis)
+        self._attends = True
+        for suite in self._suites:
+            suite.look()
+
+    async def _attend_for(self, suite: Suite) -> None:
+        """Have a suite that was mounted late take up what the store holds for it."""
+        live = self._services.registry.live
+        async for attention in self.store.attention():
+            due_millis = attention.index.due_millis
+            if due_millis is not None and attention.session_id not in live:
+                suite.attend(attention.session_id, due_millis)
+        suite.look()
+
+    def fire(self, keys: list[tuple[str, str]]) -> None:
+        """Pass on to the suites what the alarm says has come due."""
+        suites = {suite.name: suite for suite in self._suites}
+        for suite_name, session_id in keys:
+            suites[suite_name].due(session_id)
+
+    async def restore(self, session_ids: trio.MemoryReceiveChannel[str]) -> None:
+        """Make agents live whose sessions have something to do; one that cannot be restored stops no other."""
+        async for session_id in session_ids:
+            await self._take_up(session_id)
+
+    async def _take_up(self, session_id: str) -> None:
+        try:
+            agent = await self.agent(session_id)
+        except Exception as error:
+            logger.exception("session %s cannot be restored", session_id)
+            self._services.announce(EventKind.RESTORE_FAILED, session_id, error=str(error))
+            if not isinstance(error, StoreDamaged | UnknownSession):
+                self._services.start(self._restore_later, session_id)
+        else:
+            self._retries.pop(session_id, None)
+            # It may have been in memory all along, or its log have grown while it was read.
+            self._services.start(self._catch_up, agent)
+
+    async def _restore_later(self, session_id: str) -> None:
+        """Have a session restored again whose store did not answer: what is due in it must not be lost."""
+        await self._retries.setdefault(session_id, Patience(self._services.random)).wait()
+        self._services.restore_soon(session_id)
+
+    async def ring(self) -> None:
+        """Fire what comes due, for as long as the host runs."""
+        await self._services.alarm.run(self.fire)
+
+    async def passivate(self) -> None:
+        """Drop quiet agents from memory, for as long as the host runs."""
+        await self._services.registry.passivate()
+
+    async def watch(self) -> None:
+        """Take up what other processes append to the store (SPEC 3.4)."""
+        while True:
+            changes = await self.store.changed_elsewhere()
+            if changes.tasks:
+                for suite in self._suites:
+                    suite.look()
+            for session_id in changes.sessions:
+                agent = self._services.registry.live.get(session_id)
+                if agent is None:
+                    self._services.restore_soon(session_id)
+                else:
+                    self._services.start(self._catch_up, agent)
+
+    async def _catch_up(self, agent: Agent) -> None:
+        """Have an agent look at its log anew, or its successor, if it is about to end."""
+
+        async def look() -> None:
+            try:
+                await agent.session.catch_up()
+            except StoreError:
+                agent.session.drop()
+            agent.rouse()
+            agent.recompute()
+
+        try:
+            await agent.in_mailbox(look)
+        except AgentDisposed:
+            pass
+        except Exception:
+            logger.exception("session %s could not look at what was appended", agent.id)
+        registry = self._services.registry
+        if agent.ending and not agent.is_faulted:
+            while registry.live.get(agent.id) is agent:
+                await agent.next_change()
+            if not registry.closing:
+                self._services.restore_soon(agent.id)
+
+
+def _is_in_turn(records: Sequence[EventRecord]) -> bool:
+    """Return whether a turn is open behind `records`, the beginning of a log."""
+    starts_and_ends = (record.type for record in reversed(records) if record.type in {"turn/start", "turn/end"})
+    return next(starts_and_ends, None) == "turn/start"
+
+
+def _may_meet(one: Suite, other: Suite) -> bool:
+    """Return whether some agent could be given both suites, as far as presets tell."""
+    if one.presets is None or other.presets is None:
+        return frozenset() not in {one.presets, other.presets}
+    return not one.presets.isdisjoint(other.presets)

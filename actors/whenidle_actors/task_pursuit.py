@@ -1,0 +1,210 @@
+"""Delivering due tasks to one destination, for as long as it takes (SPEC 6.8)."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import attrs
+
+from whenidle_actors.errors import (
+    AgentDisposed,
+    AgentFaulted,
+    MaintenanceAborted,
+    StoreDamaged,
+    TaskConflict,
+    UnknownSession,
+    UnknownTask,
+)
+from whenidle_actors.observation import EventKind
+from whenidle_actors.patience import Patience
+from whenidle_actors.stores.base import Batch
+from whenidle_actors.task_claims import admit_when_idle
+from whenidle_actors.task_rows import change, from_row
+from whenidle_clock import EPOCH, to_millis
+from whenidle_protocol.task_admission import admit
+from whenidle_protocol.task_delivery import Due, deliver, fail
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from contextlib import AbstractContextManager
+    from datetime import datetime
+
+    from whenidle_actors.agent import Agent
+    from whenidle_actors.services import Services
+    from whenidle_actors.stores.task_rows import TaskRow
+    from whenidle_actors.task_commits import Note
+    from whenidle_protocol.task_admission import Admission
+    from whenidle_protocol.task_record import Task
+    from whenidle_protocol.task_settings import TaskSettings
+
+logger: logging.Logger = logging.getLogger("whenidle.tasks")
+
+_PAGE = 500
+"""Rows read at a time."""
+
+
+@attrs.frozen
+class Destination:
+    """What is delivered one after the other: the tasks for one session, or one task that makes its sessions."""
+
+    session_id: str | None
+    task_id: str | None
+
+    @classmethod
+    def of(cls, row: TaskRow) -> Destination:
+        """Return where a task goes."""
+        return cls(None, row.id) if row.session_id is None else cls(row.session_id, None)
+
+
+@attrs.frozen(eq=False)
+class Office:
+    """The task suite as its pursuits see it."""
+
+    services: Services
+    settings: TaskSettings
+    arm: Callable[[int], None]
+    """Has the alarm ring at that time (milliseconds since the epoch) at the latest."""
+    admitted: Note
+    """Told of each admission when it is durable."""
+    aside: Callable[[], AbstractContextManager[None]]
+    """Entered while a pursuit does nothing but wait for an agent, so that others go first."""
+    damaged: Callable[[TaskRow, StoreDamaged], None]
+    """Told of each due task that cannot be read."""
+
+
+class TaskPursuit:
+    """The work of delivering what is due for one destination, until nothing is.
+
+    What is due is read from the store inside each claim, so that it is all there is at that moment.
+    """
+
+    def __init__(self, office: Office, destination: Destination) -> None:
+        self._office = office
+        self._services = office.services
+        self._destination = destination
+        self._patience = Patience(office.services.random)
+        self._again = True
+        self._decided_at: datetime = EPOCH
+        self._left = 0
+
+    def look_again(self) -> None:
+        """Take note that something is due for the destination."""
+        self._again = True
+
+    async def run(self) -> None:
+        """Deliver until nothing is due; what fails is tried again."""
+        more = False
+        while (more or self._again) and not self._services.registry.closing:
+            self._again = False
+            more = await self._step()
+
+    async def _step(self) -> bool:
+        """Make one attempt, and return whether there is to be another."""
+        try:
+            more = await self._attempt()
+        except (AgentDisposed, MaintenanceAborted, TaskConflict):
+            return True
+        except AgentFaulted as error:
+            await self._sit_out(error)
+            return True
+        except Exception as error:  # noqa: BLE001 - whatever it was, what is due must not be lost
+            self._complain(error)
+            with self._office.aside():
+                await self._patience.wait()
+            return True
+        self._patience.reset()
+        return more
+
+    async def _attempt(self) -> bool:
+        """Deliver a one-shot, or everything recurring, of what is due."""
+        session_id = self._destination.session_id
+        try:
+            admission = await admit_when_idle(
+                self._services, session_id, self._choose, self._office.admitted, self._wait
+            )
+        except UnknownSession as error:
+            await self._fail(str(error))
+            return True
+        if not admission.delivered and not admission.skipped:
+            return await self._nothing_due()
+        return self._left > 0
+
+    async def _choose(self) -> Admission:
+        tasks = await self._due()
+        now = self._services.clock.now()
+        self._decided_at = now
+        admission = admit(tasks, now, self._office.settings)
+        self._left = len(tasks) - len(admission.delivered) - len(admission.skipped)
+        return admission
+
+    async def _nothing_due(self) -> bool:
+        """Set the alarm for what comes next: it may have been moved, or the clock set back."""
+        next_millis = await self._services.journal.store.next_due(to_millis(self._decided_at))
+        if next_millis is not None:
+            self._office.arm(next_millis)
+        return False
+
+    async def _fail(self, reason: str) -> None:
+        """Show on each task that its delivery could not be made, and go on with its next occurrence."""
+        tasks = await self._due()
+        now = self._services.clock.now()
+        failed = [due for due in (deliver(task, now, self._office.settings) for task in tasks) if isinstance(due, Due)]
+        failures = [(due, fail(due, reason)) for due in failed if not due.creates]
+        if not failures:
+            return
+        await self._services.journal.store.commit(
+            Batch(tasks=tuple(change(due.task, after) for due, after in failures))
+        )
+        for due, after in failures:
+            logger.warning("task %s could not be delivered to session %s: %s", after.id, due.session_id, reason)
+            self._services.announce(EventKind.TASK_FAILED, due.session_id, tasks=[after.id], error=reason)
+
+    async def _due(self) -> list[Task]:
+        """Return the tasks that are due for the destination; what cannot be read is left out."""
+        store, now_millis = self._services.journal.store, self._services.clock.now_millis()
+        session_id, task_id = self._destination.session_id, self._destination.task_id
+        if task_id is not None:
+            try:
+                return self._read([await store.task(task_id)])
+            except UnknownTask:
+                return []
+        tasks: list[Task] = []
+        after: tuple[int, str] | None = None
+        while True:
+            rows = await store.due_tasks(now_millis, session_id=session_id, after=after, limit=_PAGE)
+            tasks += self._read(rows)
+            if len(rows) < _PAGE:
+                return tasks
+            after = (rows[-1].next_millis or 0, rows[-1].id)
+
+    def _read(self, rows: Iterable[TaskRow]) -> list[Task]:
+        tasks: list[Task] = []
+        for row in rows:
+            try:
+                tasks.append(from_row(row))
+            except StoreDamaged as error:
+                self._office.damaged(row, error)
+        return tasks
+
+    async def _wait(self, agent: Agent) -> None:
+        with self._office.aside():
+            await agent.when_idle()
+
+    async def _sit_out(self, error: AgentFaulted) -> None:
+        """Wait until the faulted agent of the destination is disposed: what is due for it is not lost."""
+        self._complain(error)
+        agent = self._services.registry.live.get(self._destination.session_id or "")
+        if agent is None:
+            await self._patience.wait()
+            return
+        with self._office.aside():
+            while self._services.registry.live.get(agent.id) is agent:
+                await agent.next_change()
+
+    def _complain(self, error: Exception) -> None:
+        destination = self._destination
+        where = f"task {destination.task_id}" if destination.session_id is None else f"session {destination.session_id}"
+        logger.warning("%s: a delivery of tasks failed, trying again", where, exc_info=error)
+        detail = {} if destination.task_id is None else {"task": destination.task_id}
+        self._services.announce(EventKind.DELIVERY_FAILED, destination.session_id or "", error=repr(error), **detail)

@@ -1,0 +1,63 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .documents import DECISIONS, DOCUMENTS, ROOT, Block, anchors, imported, links, python_blocks
+
+BLOCKS = [block for document in DOCUMENTS for block in python_blocks(document)]
+LINKS = [(document, target) for document in DOCUMENTS for target in links(document)]
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=[block.name for block in BLOCKS])
+def test_code_does_what_its_document_says(block: Block, tmp_path: Path) -> None:
+    """Each Python block is a whole program, which runs in an empty directory without a complaint.
+
+    Where a `text` block follows at once, that is what it prints.
+    """
+    script = tmp_path / "block.py"
+    script.write_text(block.text, encoding="utf-8")
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout
+    if block.output is not None:
+        assert ran.stdout == block.output
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=[block.name for block in BLOCKS])
+def test_code_imports_from_the_front_door_alone(block: Block) -> None:
+    """What a document shows needs none of the packages behind `whenidle`."""
+    assert {name for name in imported(block.text) if name.startswith("whenidle")} <= {"whenidle"}
+
+
+@pytest.mark.parametrize(
+    ("document", "target"), LINKS, ids=[f"{document.relative_to(ROOT)}-{target}" for document, target in LINKS]
+)
+def test_links_lead_somewhere(document: Path, target: str) -> None:
+    """A link to a file names one that is there, and behind # one of its headings."""
+    path, _, anchor = target.partition("#")
+    file = document.parent / path if path else document
+    assert file.exists()
+    assert not anchor or anchor in anchors(file)
+
+
+def test_the_readme_leads_to_every_guide() -> None:
+    """Each document in docs is one link away from the README."""
+    linked = {ROOT / target.partition("#")[0] for target in links(ROOT / "README.md")}
+    assert set(ROOT.glob("docs/*.md")) <= linked
+
+
+def test_every_decision_is_listed() -> None:
+    """The list of decisions names each record once, in the order of their numbers, which has no holes."""
+    records = sorted(record.name for record in DECISIONS.glob("[0-9]*.md"))
+    assert links(DECISIONS / "README.md") == records
+    assert [int(record[:4]) for record in records] == list(range(1, len(records) + 1))

@@ -1,0 +1,135 @@
+"""Durable reminders and tasks for LLM agents: supervised agents on trio, exactly-once admission, a virtual clock.
+
+    async with open_host(store="agents.db", turn=turn) as host:
+        agent = await host.create_agent("ada")
+        await agent.call_tool("schedule_create", {"prompt": "Stretch.", "after_seconds": 60})
+
+`turn` is the agent: an async function of one `Turn`, called with the messages that came for it;
+`CommandAgent` runs a command instead.
+
+Reminders are a session's own; tasks are the host's. A host is given the suite that its agents get the tools of:
+
+    tasks = Tasks()
+    async with open_host(store="agents.db", turn=turn, suites=[tasks]) as host:
+        rule = WeeklyRule("08:00", "Europe/Paris", weekdays=[1])
+        await tasks.desk.create(CreateTask("Digest", "Sum up the week.", rule, TargetKind.NEW), Caller(""))
+
+The runtime's exceptions are in `errors`. The command line is in `whenidle.cli`, which importing this package
+does not import.
+"""
+
+from whenidle.command_agent import (
+    CommandAgent,
+    CommandError,
+    CommandFailed,
+    CommandNotFound,
+    CommandTimedOut,
+)
+from whenidle_actors import errors
+from whenidle_actors.agent import Agent, AgentStatistics, InboxView
+from whenidle_actors.composition import open_host
+from whenidle_actors.host import Host, HostStatistics
+from whenidle_actors.observation import EventKind, HostEvent
+from whenidle_actors.offline import Manager, open_manager
+from whenidle_actors.reminders import Reminders
+from whenidle_actors.stores.base import Store
+from whenidle_actors.stores.memory import MemoryStore
+from whenidle_actors.stores.sqlite import SqliteStore
+from whenidle_actors.stores.task_rows import Receipt, ReceiptPage
+from whenidle_actors.supervision import Supervision
+from whenidle_actors.task_desk import TaskDesk
+from whenidle_actors.tasks import Tasks
+from whenidle_actors.turn import Redelivery, Turn, TurnFunction
+from whenidle_clock import Clock, Gap, Overlap, SystemClock, VirtualClock
+from whenidle_protocol import Message, ToolError, ToolSchema
+from whenidle_protocol.errors import ReminderCode, TaskCode
+from whenidle_protocol.preview import preview
+from whenidle_protocol.recurrence.failures import RuleError
+from whenidle_protocol.recurrence.occurrences import Change, Occurrence
+from whenidle_protocol.rules.cron import CronRule
+from whenidle_protocol.rules.daily import DailyRule
+from whenidle_protocol.rules.interval import EveryRule
+from whenidle_protocol.rules.kinds import Rule
+from whenidle_protocol.rules.once import AfterRule, AtRule
+from whenidle_protocol.rules.rrule import RRuleRule
+from whenidle_protocol.rules.weekly import WeeklyRule
+from whenidle_protocol.task_prompt import PROMPT_KEY, prompt_section
+from whenidle_protocol.task_record import TargetKind, Task, TaskStatus
+from whenidle_protocol.task_requests import CreateTask, DeleteTask, ListTasks, UpdateTask
+from whenidle_protocol.task_settings import Caller, TaskSettings
+from whenidle_protocol.tool_exports import (
+    anthropic_tools,
+    mcp_result,
+    mcp_tools,
+    openai_chat_tools,
+    openai_responses_tools,
+)
+
+__all__ = [
+    "PROMPT_KEY",
+    "AfterRule",
+    "Agent",
+    "AgentStatistics",
+    "AtRule",
+    "Caller",
+    "Change",
+    "Clock",
+    "CommandAgent",
+    "CommandError",
+    "CommandFailed",
+    "CommandNotFound",
+    "CommandTimedOut",
+    "CreateTask",
+    "CronRule",
+    "DailyRule",
+    "DeleteTask",
+    "EventKind",
+    "EveryRule",
+    "Gap",
+    "Host",
+    "HostEvent",
+    "HostStatistics",
+    "InboxView",
+    "ListTasks",
+    "Manager",
+    "MemoryStore",
+    "Message",
+    "Occurrence",
+    "Overlap",
+    "RRuleRule",
+    "Receipt",
+    "ReceiptPage",
+    "Redelivery",
+    "ReminderCode",
+    "Reminders",
+    "Rule",
+    "RuleError",
+    "SqliteStore",
+    "Store",
+    "Supervision",
+    "SystemClock",
+    "TargetKind",
+    "Task",
+    "TaskCode",
+    "TaskDesk",
+    "TaskSettings",
+    "TaskStatus",
+    "Tasks",
+    "ToolError",
+    "ToolSchema",
+    "Turn",
+    "TurnFunction",
+    "UpdateTask",
+    "VirtualClock",
+    "WeeklyRule",
+    "anthropic_tools",
+    "errors",
+    "mcp_result",
+    "mcp_tools",
+    "open_host",
+    "open_manager",
+    "openai_chat_tools",
+    "openai_responses_tools",
+    "preview",
+    "prompt_section",
+]

@@ -1,0 +1,49 @@
+"""The commands, put together."""
+
+from importlib.metadata import version
+
+from cyclopts import App
+
+from whenidle.cli import demo, logs, messages, preview, reminders, run, task_reading, tasks, transfer
+
+app: App = App(
+    name="whenidle",
+    help="Agents that are given reminders and tasks, and get each exactly once, when they are idle.",
+    help_format="markdown",
+    help_epilogue=(
+        "Exit status: 0 done; 1 refused or failed, nothing changed; 2 usage; 3 the store cannot be used;"
+        " 70 a fault of whenidle; 130 Ctrl-C; 141 nobody reads the output."
+    ),
+    version=lambda: f"whenidle {version('whenidle')}",
+    result_action="return_value",
+    suppress_keyboard_interrupt=False,
+)
+for command in (
+    demo.demo,
+    run.run,
+    messages.send,
+    reminders.remind,
+    reminders.reminders,
+    reminders.forget,
+    preview.preview,
+    logs.log,
+    transfer.export,
+    transfer.import_,
+    transfer.check,
+):
+    app.command(command)
+
+task: App = App(name="task", help="Tasks of the host: made, listed, changed, run by hand.")
+for command in (
+    tasks.create,
+    task_reading.list_,
+    task_reading.view,
+    tasks.edit,
+    tasks.delete,
+    tasks.pause,
+    tasks.resume,
+    task_reading.run,
+    task_reading.history,
+):
+    task.command(command)
+app.command(task)
