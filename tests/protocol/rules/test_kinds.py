@@ -24,7 +24,7 @@ from whenidle_protocol.rules.weekly import WeeklyRule
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whenidle_protocol.rules.shape import Rule
+    from whenidle_protocol.rules.kinds import Rule
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
