@@ -164,7 +164,7 @@ class AgentCore(Actor):
     @property
     def ending(self) -> bool:
         """Whether nothing new may start."""
-        return self.phase in _ENDING
+        return self._stay is not None and self._stay.phase in _ENDING
 
     @property
     def is_quiet(self) -> bool:
@@ -211,8 +211,10 @@ class AgentCore(Actor):
     def lose_log(self, error: StoreError) -> None:
         """End because the log cannot be read any more: nothing can be decided, and waiting would not mend it."""
         logger.error("session %s: its log cannot be read, its agent ends", self.name, exc_info=error)
+        known = self.ending
         self.begin_disposal("its log cannot be read")
-        self.services.announce(EventKind.RESTORE_FAILED, self.name, error=str(error))
+        if not known:  # turns and deliveries find it out each for itself
+            self.services.announce(EventKind.RESTORE_FAILED, self.name, error=str(error))
 
     # Waiting, and the end ---------------------------------------------------------------------
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, cast
 
 from whenidle_actors.errors import InvalidArgument
+from whenidle_actors.suites import Suite
 from whenidle_actors.supervision import Supervision
 from whenidle_actors.turn import Redelivery
 from whenidle_clock import Clock
@@ -38,6 +40,21 @@ def check_arguments(*, turn: object, **given: Any) -> None:
     _check_count("max_message_bytes", given["max_message_bytes"], optional=False)
     _check_seconds("passivate_after", given["passivate_after"], optional=True)
     _check_seconds("shutdown_timeout", given["shutdown_timeout"], optional=False)
+
+
+def check_suites(suites: object) -> tuple[Suite, ...]:
+    """Return the suites that `open_host` was given.
+
+    Raises:
+        InvalidArgument: they are none.
+    """
+    if not isinstance(suites, Iterable):
+        raise InvalidArgument(f"suites is a list of suites, such as [Reminders()]; {suites!r} is not")
+    given = tuple(cast("Iterable[object]", suites))
+    for suite in given:
+        if isinstance(suite, type) or not isinstance(suite, Suite):
+            raise InvalidArgument(f"suites is a list of suites, such as [Reminders()]; {suite!r} is none")
+    return cast("tuple[Suite, ...]", given)
 
 
 def _check_turn(turn: object) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from whenidle_actors.arguments import check_arguments
+from whenidle_actors.arguments import check_arguments, check_suites
 from whenidle_actors.errors import InvalidArgument
 from whenidle_actors.host import Host
 from whenidle_actors.registry import Registry
@@ -105,7 +105,7 @@ async def open_host(  # noqa: PLR0913 - each is one decision of the host's, and 
     )
     if suites is None:
         suites = () if store is None else (Reminders(),)
-    mounted = tuple(suites)
+    mounted = check_suites(suites)
     fixed_rate = all(suite.fixed_rate for suite in mounted if isinstance(suite, Reminders))
     journal = Journal(as_store(store), SystemClock() if clock is None else clock, fixed_rate)
     generator = random.Random() if rng is None else rng  # noqa: S311 - ids and jitter are no secrets

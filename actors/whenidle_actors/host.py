@@ -182,8 +182,8 @@ class Host:
         """
         source = await self.store.read(check_session_id(session_id))
         cut = source.length if upto is None else upto
-        if not 0 <= cut <= source.length:
-            raise InvalidArgument(f"session {session_id!r} has {source.length} events; it cannot be cut at {cut}")
+        if type(cut) is not int or not 0 <= cut <= source.length:
+            raise InvalidArgument(f"session {session_id!r} has {source.length} events; it cannot be cut at {cut!r}")
         records = source.records[:cut]
         if _is_in_turn(records):
             raise InvalidArgument(f"a turn of session {session_id!r} is open at event {cut}; cut outside of turns")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from whenidle_protocol.tool_schemas import ToolSchema
 
 
+@runtime_checkable
 class Suite(Protocol):
     """A set of tools and the scheduling behind them, shared by all agents that were given it.
 

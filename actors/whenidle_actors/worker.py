@@ -76,13 +76,14 @@ async def _await(awaitable: Awaitable[Any]) -> Any:
 class Worker:
     """One task of a scheduler."""
 
-    __slots__ = ("_budget", "_scheduler", "_scope", "_supervisor")
+    __slots__ = ("_budget", "_cancelled", "_limited", "_scheduler", "_scope", "_supervisor")
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self._supervisor = scheduler.supervisor
         # Only its scheduler may end it: what surrounds the scheduler still needs actors to clean up.
         self._scope = trio.CancelScope(shield=True)
+        self._cancelled = self._limited = False  # to ask the scope, and to set its deadline, costs 5 us a handler
         self._budget = 0
         """Messages that may still be handled before the next checkpoint."""
 
@@ -91,18 +92,23 @@ class Worker:
         try:
             with self._scope:
                 await self._hold()
-                while not self._scope.cancel_called and await self._scheduler.park(self):
+                while not self._is_over() and await self._scheduler.park(self):
                     await self._hold()
         finally:
             self._scheduler.left(self)
 
     def limit(self, seconds: float) -> None:
         """Cancel the blocked handler, and this worker with it, unless it ends within `seconds`."""
+        self._limited = True
         self._scope.deadline = trio.current_time() + seconds
 
     def cancel(self) -> None:
         """Cancel the blocked handler, if there is one, and this worker."""
+        self._cancelled = True
         self._scope.cancel()
+
+    def _is_over(self) -> bool:
+        return self._cancelled or (self._limited and self._scope.cancel_called)
 
     async def _hold(self) -> None:
         scheduler = self._scheduler
@@ -216,8 +222,10 @@ class Worker:
     def _resume(self, busy: Busy) -> None:
         """Hold the ready list again if nobody does; otherwise handle no more before parking."""
         busy.worker = None
-        if self._scope.cancel_called:
+        if self._is_over():
             self._budget = 0
             return
-        self._scope.deadline = math.inf
+        if self._limited:
+            self._limited = False
+            self._scope.deadline = math.inf
         self._budget = self._scheduler.batch if self._scheduler.take_over(self) else 0

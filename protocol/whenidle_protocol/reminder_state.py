@@ -111,9 +111,8 @@ class ReminderState:
         return [entry[2] for entry in sorted(due, key=_order)]
 
     def _create(self, record: Reminder) -> None:
-        if record.id in self._seen:
+        if not self._seen.add(record.id):
             raise CorruptLog(f"schedule/change: creates {record.id!r}, an id that was used before")
-        self._seen.add(record.id)
         self._created += 1
         self._put(record, self._created)
 

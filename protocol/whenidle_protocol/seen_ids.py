@@ -42,16 +42,17 @@ class SeenIds:
         yield from (f"{_PREFIX}{number}" for number in range(1, self._dense + 1))
         yield from self._others
 
-    def add(self, reminder_id: str) -> None:
-        """Put `reminder_id` into the set."""
+    def add(self, reminder_id: str) -> bool:
+        """Put `reminder_id` into the set, and tell whether it was not there."""
         if reminder_id in self:
-            return
+            return False
         if reminder_id != f"{_PREFIX}{self._dense + 1}":
             self._others[reminder_id] = None
-            return
+            return True
         self._dense += 1
         while self._others.pop(f"{_PREFIX}{self._dense + 1}", self) is None:
             self._dense += 1
+        return True
 
     def next(self) -> str:
         """Return the id to allocate: the smallest number above the count of used ids that is free."""

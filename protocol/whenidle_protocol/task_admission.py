@@ -13,7 +13,7 @@ import attrs
 from whenidle_clock.instants import format_instant
 from whenidle_protocol.task_delivery import Due, Skipped, deliver
 from whenidle_protocol.task_framing import frame
-from whenidle_protocol.task_json import canonical_json
+from whenidle_protocol.task_json import canonical_fields
 from whenidle_protocol.task_timing import is_one_shot
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def admit(tasks: Iterable[Task], now: datetime, settings: TaskSettings) -> Admis
 
 def receipt_text(due: Due) -> str:
     """Return what is kept of a delivery, as canonical JSON (SPEC 6.8)."""
-    return canonical_json(
+    return canonical_fields(
         {
             "taskId": due.task.id,
             "scheduledAt": format_instant(due.occurrence),

@@ -9,7 +9,7 @@ from whenidle_protocol.errors import CorruptLog
 from whenidle_protocol.json_text import parse
 from whenidle_protocol.json_values import json_object, safe_integer
 from whenidle_protocol.rules.kinds import Rule
-from whenidle_protocol.task_json import canonical_json
+from whenidle_protocol.task_json import canonical_fields
 from whenidle_protocol.task_record import Task
 from whenidle_protocol.task_rules import decode_rule, encode_rule
 
@@ -22,7 +22,7 @@ class CorruptTask(CorruptLog):
 
 def encode_task(task: Task) -> str:
     """Return the text that stands for `task`; equal tasks have equal texts."""
-    return canonical_json({"version": VERSION, **wire.unstructure(task)})
+    return canonical_fields({"version": VERSION, **wire.unstructure(task)})
 
 
 def decode_task(text: str) -> Task:

@@ -6,7 +6,7 @@ number and the next target are each found in one step.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
@@ -79,26 +79,25 @@ def deliver(task: Task, now: datetime, settings: TaskSettings) -> Decision:
     found = task.rule.latest(task.scheduled_at, now, **chosen)
     in_time = _in_time(task, now, found.missed + 1, settings, chosen)
     skipped = found.missed + 1 - in_time
-    moved_on = attrs.evolve(
-        task,
-        status=task.status if found.next_at else TaskStatus.ENDED,
-        scheduled_at=found.next_at or found.occurrence_at,
-        updated_at=stamp(task.updated_at, now),
-        missed=task.missed + max(in_time - 1, 0),
-        skipped=task.skipped + skipped,
-        covered_at=found.occurrence_at,
-    )
+    moved_on: dict[str, Any] = {
+        "status": task.status if found.next_at else TaskStatus.ENDED,
+        "scheduled_at": found.next_at or found.occurrence_at,
+        "updated_at": stamp(task.updated_at, now),
+        "missed": task.missed + max(in_time - 1, 0),
+        "skipped": task.skipped + skipped,
+        "covered_at": found.occurrence_at,
+    }
     if in_time == 0:
-        return Skipped(task, skipped, moved_on)
+        return Skipped(task, skipped, attrs.evolve(task, **moved_on))
     session_id = task.target.session_id or occurrence_session_id(task.id, found.occurrence_at)
-    after = _delivered(moved_on, found.occurrence_at, now, session_id)
+    after = _delivered(task, found.occurrence_at, now, session_id, moved_on)
     return Due(task, found.occurrence_at, in_time - 1, skipped, now, session_id, _creates(task), after)
 
 
 def run_now(task: Task, now: datetime) -> Due:
     """Return a delivery of `task` by hand at `now`, whatever its status; its next occurrence stays."""
     session_id = task.target.session_id or run_session_id(task.id, now)
-    after = _delivered(attrs.evolve(task, updated_at=stamp(task.updated_at, now)), now, now, session_id)
+    after = _delivered(task, now, now, session_id, {"updated_at": stamp(task.updated_at, now)})
     return Due(task, now, 0, 0, now, session_id, _creates(task), after)
 
 
@@ -141,10 +140,14 @@ def _creates(task: Task) -> bool:
     return target.kind is TargetKind.NEW or (target.kind is TargetKind.NEW_ONCE and not target.created)
 
 
-def _delivered(task: Task, occurrence: datetime, now: datetime, session_id: str) -> Task:
+def _delivered(task: Task, occurrence: datetime, now: datetime, session_id: str, moved_on: dict[str, Any]) -> Task:
+    """Return the task after a delivery, with what else changes by it."""
+    target = task.target
+    created = target.kind is TargetKind.NEW_ONCE
     return attrs.evolve(
         task,
-        target=attrs.evolve(task.target, created=task.target.kind is TargetKind.NEW_ONCE),
+        target=target if target.created == created else attrs.evolve(target, created=created),
         deliveries=task.deliveries + 1,
         last_delivery=LastDelivery(occurrence, now, session_id),
+        **moved_on,
     )

@@ -5,7 +5,9 @@ It is what a task is stored as and what the task tools answer (SPEC 6.12).
 
 from __future__ import annotations
 
-from typing import Any, cast
+import json
+import re
+from typing import Any, Final, cast
 
 from whenidle_protocol.json_text import stringify
 from whenidle_protocol.json_values import json_object
@@ -20,6 +22,20 @@ def canonical_json(value: Any) -> str:
         ValueError: `value` is not JSON, or nests too deep.
     """
     return stringify(_sorted(value))
+
+
+def canonical_fields(fields: dict[str, Any]) -> str:
+    """Return the text that `canonical_json` gives for `fields`, some ten times as fast.
+
+    They may hold nothing but texts, booleans, whole numbers, None, and arrays and objects of such, and all keys
+    are of ASCII. That is not checked: it is for what this package itself puts together.
+    """
+    text = _ENCODER.encode(fields)
+    return text if text.isascii() or _SURROGATE.search(text) is None else canonical_json(fields)
+
+
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=True, separators=(",", ":"))
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def _sorted(value: Any) -> Any:

@@ -184,15 +184,18 @@ def internal_error() -> ToolError:
 
 
 def _object(arguments: Any, *allowed: str) -> dict[str, Any]:
-    takes = f"the arguments are {_names(allowed, 'and')}" if allowed else "there are no arguments"
     given = json_object(arguments)
     if given is None:
-        raise ToolError(ReminderCode.INVALID_SELECTOR, f"Give the arguments as an object; {takes}.")
+        raise ToolError(ReminderCode.INVALID_SELECTOR, f"Give the arguments as an object; {_takes(allowed)}.")
     for name in given:
         if name not in allowed:
             shown = stringify(str(name)[:_SHOWN_OF_A_NAME])
-            raise ToolError(ReminderCode.INVALID_SELECTOR, f"There is no argument {shown}; {takes}.")
+            raise ToolError(ReminderCode.INVALID_SELECTOR, f"There is no argument {shown}; {_takes(allowed)}.")
     return given
+
+
+def _takes(allowed: tuple[str, ...]) -> str:
+    return f"the arguments are {_names(allowed, 'and')}" if allowed else "there are no arguments"
 
 
 def _prompt(value: Any, max_bytes: int) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from whenidle_actors.errors import CommitUncertain, StoreBusy, StoreError, StoreFull
+from whenidle_actors.stores.base import Changes
 from whenidle_actors.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class FaultyStore(MemoryStore):
         """While this is an event, a commit waits for it before it begins."""
         self.slow: trio.Event | None = None
         """While this is an event, a commit that was made waits for it before it returns."""
+        self.slow_read: trio.Event | None = None
+        """While this is an event, a read waits for it before it returns what it found."""
         self.attempts = 0
         """Commits that were asked for."""
 
@@ -84,7 +87,10 @@ class FaultyStore(MemoryStore):
             self.unreadable -= 1
             await trio.lowlevel.checkpoint()
             raise CommitUncertain("the store cannot be read just now")
-        return await super().read(session_id, start)
+        found, slow = await super().read(session_id, start), self.slow_read
+        if slow is not None:
+            await slow.wait()
+        return found
 
     async def _meet(self, fault: Fault | None, batch: Batch) -> None:
         if self.dead or fault is Fault.DEATH:
@@ -109,6 +115,22 @@ class FaultyStore(MemoryStore):
     async def _fail(error: Exception) -> None:
         await trio.lowlevel.checkpoint()
         raise error
+
+
+class SharedStore(FaultyStore):
+    """A store whose host is told of changes elsewhere by the test."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tell, self._told = trio.open_memory_channel[Changes](10)
+
+    def tell(self, session_id: str) -> None:
+        """Report that another process has appended to a session."""
+        self._tell.send_nowait(Changes(frozenset({session_id})))
+
+    async def changed_elsewhere(self) -> Changes:  # type: ignore[override]  # a memory store never returns
+        """See `Store.changed_elsewhere`."""
+        return await self._told.receive()
 
 
 UNCERTAIN: Iterable[Fault] = (Fault.UNCERTAIN_LOST, Fault.UNCERTAIN_KEPT)

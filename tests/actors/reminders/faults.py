@@ -45,6 +45,10 @@ async def _nothing(_: Batch) -> None:
     """Let a commit go on."""
 
 
+async def _at_once() -> None:
+    """Let a read return."""
+
+
 class FaultyStore(Store):
     """A store, in memory if no other is given, under a judge; dead, it keeps what is durable and does nothing more."""
 
@@ -54,6 +58,10 @@ class FaultyStore(Store):
         self.before: Callable[[Batch], Awaitable[object]] = _nothing
         """Awaited ahead of each commit, when everything about it is decided."""
         self.before_read: Callable[[], object] = lambda: None
+        self.after_read: Callable[[], Awaitable[object]] = _at_once
+        """Awaited behind each read of a session, when what was found is in hand."""
+        self.after_tasks: Callable[[], Awaitable[object]] = _at_once
+        """Awaited behind each read of a task, and of those that are due."""
         self.batches: list[Batch] = []
         """What was durably committed, in order."""
         self.reads = 0
@@ -108,7 +116,9 @@ class FaultyStore(Store):
             raise CommitUncertain("the test has no connection")
         self.reads += 1
         self.before_read()
-        return await self.inner.read(session_id, start)
+        found = await self.inner.read(session_id, start)
+        await self.after_read()
+        return found
 
     async def sessions(self, *, after: str = "", limit: int = 500) -> tuple[SessionHeader, ...]:
         return await self.inner.sessions(after=after, limit=limit)
@@ -118,7 +128,9 @@ class FaultyStore(Store):
 
     async def task(self, task_id: str) -> TaskRow:
         self._require_readable()
-        return await self.inner.task(task_id)
+        found = await self.inner.task(task_id)
+        await self.after_tasks()
+        return found
 
     async def tasks(self, *, active: bool | None = None, limit: int = 100, offset: int = 0) -> TaskPage:
         self._require_readable()
@@ -137,7 +149,9 @@ class FaultyStore(Store):
         limit: int = 500,
     ) -> tuple[TaskRow, ...]:
         self._require_readable()
-        return await self.inner.due_tasks(until_millis, session_id=session_id, after=after, limit=limit)
+        found = await self.inner.due_tasks(until_millis, session_id=session_id, after=after, limit=limit)
+        await self.after_tasks()
+        return found
 
     async def next_due(self, after_millis: int | None = None) -> int | None:
         self._require_readable()

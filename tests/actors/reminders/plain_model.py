@@ -60,17 +60,25 @@ class Model:
             self.used += 1
             period = seconds * 1000 if kind == "every" else 0
             self.reminders.append(Planned(name, kind, self.wall + seconds * 1000, period))
-        return name if fate is None else None
+        if fate is not None:
+            return None
+        self.answer()
+        return name
 
     def delete(self, name: str) -> bool | None:
         """Return whether there was anything to delete, None if the answer is that it is uncertain."""
         found = [reminder for reminder in self.reminders if reminder.id == name]
-        if not found:
-            return False
-        fate = self._meet()
-        if fate in {None, Fate.KEPT}:
+        fate = self._meet() if found else None
+        if found and fate in {None, Fate.KEPT}:
             self.reminders.remove(found[0])
-        return True if fate is None else None
+        if fate is not None:
+            return None
+        self.answer()
+        return bool(found)
+
+    def answer(self) -> None:
+        """Have found that the store is well: a delivery that waits to be tried again is tried at once."""
+        self.retry = min(self.retry, self.clock)
 
     def restart(self, down: int) -> None:
         """Lose what is only in memory; what was being run is run again."""

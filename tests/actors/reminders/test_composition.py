@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import TYPE_CHECKING
+
 import pytest
+import trio
 
 from whenidle_actors.composition import open_host
 from whenidle_actors.errors import CompositionError, UnknownTool
+from whenidle_actors.observation import EventKind
 from whenidle_actors.reminders import Reminders
 from whenidle_actors.tasks import Tasks
 
 from .worlds import T0, World, create, listed, settled
+
+if TYPE_CHECKING:
+    from whenidle_actors.turn import Turn
 
 NAMES = ["schedule_create", "schedule_list", "schedule_delete"]
 
@@ -126,3 +134,27 @@ async def test_presets_say_which_root_agents_have_reminders(world: World) -> Non
         host.mount(Tasks(presets=["batch"]))
         late = await host.create_agent("late", preset="batch")
         assert [len(agent.tools()) for agent in (chat, other, late)] == [3, 0, 4]
+
+
+async def test_a_suite_mounted_late_takes_up_what_is_in_the_store(world: World) -> None:
+    """Sessions of earlier hosts get what comes due; live agents made without it get nothing, nor the rest anything."""
+    async with world.host() as host:
+        for name in ("cold", "live"):
+            await create(await host.create_agent(name), after_seconds=100)
+        await (await host.create_agent("waits")).inject("x")
+    async with world.host(suites=()) as host:
+        await host.agent("live")
+        waits = await host.agent("waits")
+        world.during_turn = partial(_sleep, 1000)
+        await waits.followup("y")
+        await waits.dispose()
+        host.mount(Reminders())
+        await settled()
+        assert host.statistics().alarm.armed == 1
+        world.during_turn = None
+        await world.wait(100)
+        assert [event.session_id for event in world.events if event.kind is EventKind.REMINDER_DELIVERED] == ["cold"]
+
+
+async def _sleep(seconds: float, _: Turn) -> None:
+    await trio.sleep(seconds)

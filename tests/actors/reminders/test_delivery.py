@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 
+from tests.actors.runtime.worlds import foreign
 from whenidle_actors.agent import Agent
-from whenidle_actors.errors import AgentDisposed
+from whenidle_actors.errors import AgentBusy, AgentDisposed
 from whenidle_actors.observation import EventKind
 
 from .faults import delivers
@@ -19,6 +20,7 @@ from .worlds import T0, World, create, delete, listed, seconds, settled
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from whenidle_actors.stores.base import Batch
     from whenidle_actors.turn import Turn
 
 
@@ -317,3 +319,34 @@ async def test_a_reminder_made_as_a_pursuit_ends_is_not_overlooked(world: World)
                 nursery.start_soon(partial(create, agent, after_seconds=after))
             await settled()
             assert alarm.earliest() == T0 + after * 1000
+
+
+async def test_a_delivery_whose_claim_is_cancelled_while_it_reads_is_made_in_the_next(world: World) -> None:
+    """Another process was faster and the log is being read again: what is cancelled then decides nothing any more."""
+    commits: list[tuple[float, str, str | None]] = []
+    async with world.root() as agent:
+        await create(agent, after_seconds=10)
+
+        async def note(batch: Batch) -> None:
+            if delivers(batch):
+                cause = None if agent.activity is None else agent.activity.cause
+                commits.append(((world.now_millis() - T0) / 1000, agent.phase.value, cause))
+                if len(commits) == 1:
+                    await foreign(agent, "theirs")
+                    world.store.after_read = partial(trio.sleep, 20)
+
+        world.store.before = note
+        await world.wait(10)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(agent.cancel, "stop it")
+            await settled()
+            world.store.after_read = settled_at_once
+            with pytest.raises(AgentBusy):
+                await agent.run_maintenance(settled)
+            await world.wait(20)
+        assert commits == [(10, "maintenance", None), (30, "maintenance", None)]
+        assert (await world.ledger()).delivered == [("schedule-1", T0 + 10_000)]
+
+
+async def settled_at_once() -> None:
+    """Let a read return."""

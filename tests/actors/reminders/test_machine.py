@@ -124,6 +124,7 @@ class ReminderMachine(RuleBasedStateMachine):
         ]
         answer = self.thread.run(self._list)
         assert [(item["id"], item["kind"], item["state"]) for item in answer] == expected
+        self.model.answer()
         self.model.run()
 
     @rule(by=WAITS)

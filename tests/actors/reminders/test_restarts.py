@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from whenidle_actors.turn import Redelivery
@@ -109,3 +111,23 @@ async def test_an_admitted_reminder_whose_turn_was_interrupted_is_not_admitted_a
         assert (await world.ledger()).delivered == [("schedule-1", T0 + 10_000)]
     again = [(T0 + 20_000, ("m1",), True)] if promise is Redelivery.AT_LEAST_ONCE else []
     assert world.runs == [(T0 + 10_000, ("m1",), False), *again]
+
+
+@pytest.mark.parametrize("passivate_after", [None, 5])
+async def test_a_session_that_is_disposed_gets_no_reminder_until_it_is_restored(
+    world: World, passivate_after: float | None
+) -> None:
+    """Whether its agent is live or was dropped from memory and collected: what came due meanwhile comes then."""
+    async with world.host(passivate_after=passivate_after) as host:
+        await create(await host.create_agent("root"), after_seconds=100)
+        for _ in range(5):
+            await world.wait(10)
+        gc.collect()
+        assert len(host.agents) == (1 if passivate_after is None else 0)
+        await host.dispose("root")
+        assert host.statistics().alarm.armed == 0
+        await world.wait(1000)
+        assert (world.runs, host.agents) == ([], ())
+        await host.agent("root")
+        await world.wait(0)
+        assert [at for at, _, _ in world.runs] == [T0 + 1_050_000]

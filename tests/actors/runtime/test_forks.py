@@ -8,8 +8,11 @@ import trio
 from whenidle_actors.errors import (
     InvalidArgument,
     SessionExists,
+    StoreDamaged,
     UnknownSession,
 )
+from whenidle_actors.stores.base import Append, Batch
+from whenidle_protocol.events import EventRecord
 
 from .worlds import Script, assert_replays, hosted, log, settled
 
@@ -102,3 +105,13 @@ async def test_a_fork_onto_a_session_that_exists_is_refused(store: FaultyStore, 
         with pytest.raises(SessionExists):
             await host.fork("a", new_id="b")
         assert log(store, "b") == []
+
+
+async def test_a_session_that_cannot_be_folded_is_not_forked(store: FaultyStore, script: Script) -> None:
+    """The fork would be damaged as well; it is not created."""
+    async with hosted(store, script) as host:
+        await host.create_agent("a")
+        await store.commit(Batch((Append("a", 0, (EventRecord("future/event", 0, "{}"),)),)))
+        with pytest.raises(StoreDamaged, match="future/event"):
+            await host.fork("a", new_id="b")
+        assert [header.id for header in await store.sessions()] == ["a"]

@@ -2,17 +2,25 @@ from __future__ import annotations
 
 import time
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 import trio
 
-from tests.actors.faulty_store import FaultyStore
+from tests.actors.faulty_store import FaultyStore, SharedStore
 from whenidle_actors.errors import InvalidArgument, UnknownSession, UnknownTool
 from whenidle_actors.offline import open_manager
-from whenidle_actors.stores.base import Batch, Changes, SessionHeader
+from whenidle_actors.reminders import Reminders
+from whenidle_actors.stores.base import Batch, SessionHeader
 from whenidle_actors.stores.sqlite import SqliteStore
+from whenidle_actors.tasks import Tasks
 from whenidle_clock import EPOCH
+from whenidle_protocol.errors import ToolError
+from whenidle_protocol.rules.once import AtRule
+from whenidle_protocol.task_record import TargetKind
+from whenidle_protocol.task_requests import CreateTask
+from whenidle_protocol.task_settings import Caller, TaskSettings
 
 from .worlds import Script, foreign, hosted, living, told
 
@@ -107,6 +115,56 @@ async def test_a_manager_refuses_what_it_cannot_do(path: Path, script: Script) -
         assert [header.id for header in await manager.store.sessions()] == ["a"]
 
 
+async def test_a_manager_makes_no_reminder_that_no_host_would_deliver(script: Script) -> None:
+    """A delegated session has no reminder tools beside a host, either (SPEC 5.1); nothing is written."""
+    store = FaultyStore()
+    async with hosted(store, script) as host:
+        await host.create_agent("parent")
+        await host.create_agent("child", parent="parent")
+    async with open_manager(store, clock=script) as manager:
+        for tool, arguments in (
+            ("schedule_create", {"prompt": "tea", "after_seconds": 60}),
+            ("schedule_list", {}),
+            ("schedule_delete", {"id": "schedule-1"}),
+        ):
+            with pytest.raises(UnknownTool, match="'child' is a delegated one"):
+                await manager.call_tool("child", tool, arguments)
+        assert (await manager.read("child")).records == ()
+
+
+async def test_a_manager_of_the_one_shot_protocol_makes_no_every_reminder(script: Script) -> None:
+    """Given the host's choice it refuses what would make the log corrupt for the host (SPEC 5.4)."""
+    store, options = FaultyStore(), {"prompt": "tea", "every_seconds": 300}
+    async with open_manager(store, clock=script, fixed_rate=False) as manager:
+        await manager.ensure_session("a")
+        assert (await manager.call_tool("a", "schedule_create", options))["code"] == "invalid_selector"
+        once = await manager.call_tool("a", "schedule_create", {"prompt": "tea", "after_seconds": 60})
+        assert [item["id"] for item in await manager.call_tool("a", "schedule_list", {})] == [once["id"]]
+        assert await manager.call_tool("new", "schedule_create", options, create=True) == {
+            **(await manager.call_tool("a", "schedule_create", options)),
+        }
+        await manager.send("sent", "x")
+    async with open_manager(store, clock=script) as manager:
+        assert (await manager.call_tool("a", "schedule_create", options))["kind"] == "every"
+    async with hosted(store, script, suites=[Reminders(fixed_rate=False)]) as host:
+        answer = await (await host.agent("a")).call_tool("schedule_list", {})
+        assert answer["code"] == "corrupt_schedule_log"
+
+
+async def test_a_manager_keeps_the_limits_of_its_host(path: Path, script: Script) -> None:
+    """Given the host's settings it makes no more tasks than the host would."""
+    settings = TaskSettings(max_active=1)
+    tasks = Tasks(settings)
+    request = CreateTask("title", "prompt", AtRule(script.now() + timedelta(days=1)), TargetKind.THIS_SESSION)
+    async with hosted(SqliteStore(path), script, suites=[tasks]) as host:
+        await host.create_agent("a")
+        await tasks.desk.create(request, Caller("a"))
+        async with open_manager(path, clock=script, settings=settings) as manager:
+            with pytest.raises(ToolError, match="1"):
+                await manager.create_task(request, Caller("a"))
+        assert await host.store.count_active_tasks() == 1
+
+
 async def test_what_a_manager_sent_waits_for_a_host(path: Path, script: Script) -> None:
     """Without a host a message lies in the log, and the next host takes it up at once."""
     async with managing(path, script) as manager:
@@ -138,50 +196,46 @@ async def test_two_managers_may_make_sure_of_the_same_session(script: Script) ->
         assert await manager.ensure_session("a") is False
 
 
-class Shared(FaultyStore):
-    """A store whose host is told of changes elsewhere by the test."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tell, self._told = trio.open_memory_channel[Changes](10)
-
-    async def changed_elsewhere(self) -> Changes:  # type: ignore[override]  # as much as the test needs
-        return await self._told.receive()
+async def test_a_message_for_a_session_that_somebody_else_creates_goes_there(script: Script) -> None:
+    """It was not there when the manager looked, and is when it commits: the message is the first of that session."""
+    async with open_manager(Slow(), clock=script) as manager:
+        name = await manager.send("a", "x")
+        assert told((await manager.read("a")).records) == [f"insert {name} x"]
 
 
 async def test_a_change_that_cannot_be_read_is_read_later(script: Script) -> None:
     """A host that is told of a change while the store cannot be read keeps the doubt, and runs what there is."""
-    store = Shared()
+    store = SharedStore()
     async with hosted(store, script) as host:
         agent = await host.create_agent("a")
         await agent.inject("known")
         await foreign(agent, "theirs", wake=True)
         store.unreadable = 3
-        await store.tell.send(Changes(frozenset({"a"})))
+        store.tell("a")
         await trio.sleep(10)
         assert script.taken == [["known", "theirs"]]
 
 
 async def test_a_cold_session_that_cannot_be_read_is_restored_later(script: Script) -> None:
     """What waits in it is not lost: it is tried again until the store answers."""
-    store = Shared()
+    store = SharedStore()
     async with hosted(store, script) as host:
         agent = await host.create_agent("a")
         await foreign(agent, "theirs", wake=True)
         await agent.dispose()
         store.unreadable = 3
-        await store.tell.send(Changes(frozenset({"a"})))
+        store.tell("a")
         await trio.sleep(10)
         assert script.taken == [["theirs"]]
 
 
 async def test_a_change_of_an_agent_that_ends_meanwhile_harms_nobody(script: Script) -> None:
     """An agent that is disposed before it has looked leaves the change to its successor (SPEC 3.4)."""
-    store = Shared()
+    store = SharedStore()
     async with hosted(store, script) as host:
         agent = await host.create_agent("a")
         await foreign(agent, "theirs", wake=True)
-        await store.tell.send(Changes(frozenset({"a"})))
+        store.tell("a")
         agent.begin_disposal("disposed")
         await trio.sleep(10)
         (successor,) = host.agents

@@ -13,12 +13,13 @@ import trio
 from tests.actors.reminders.faults import Fate
 from whenidle_actors.errors import AgentDisposed
 from whenidle_actors.observation import EventKind
-from whenidle_actors.stores.base import Batch, TaskRow
+from whenidle_actors.stores.base import Append, Batch, TaskRow
 from whenidle_actors.task_rows import change
+from whenidle_protocol.events import EventRecord
 from whenidle_protocol.task_requests import UpdateTask
 from whenidle_protocol.task_settings import Caller
 
-from .worlds import NEW, T0, TaskWorld, call, create, every, once, seconds
+from .worlds import NEW, START, T0, TaskWorld, call, create, every, once, seconds
 
 if TYPE_CHECKING:
     from whenidle_protocol.task_record import Task
@@ -275,3 +276,30 @@ async def test_a_task_that_becomes_due_between_the_two_reads_of_a_sweep_is_not_m
         world.store.due_tasks = due_tasks  # type: ignore[method-assign]
         await world.wait(20)
         assert sorted(await world.delivered()) == [(11, "first", 10, 0), (11, "second", 10.5, 0)]
+
+
+async def test_sessions_that_cannot_be_read_take_no_room_from_others(
+    world: TaskWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as are pursued at once wait for their next try for ever: all others get theirs in time."""
+    _limit(monkeypatch, 4)
+    async with world.host() as host:
+        for number in range(6):
+            name = f"agent-{number}"
+            agent = await host.create_agent(name)
+            await world.make(once(10 + 10 * number), by=name, title=name)
+            await agent.dispose()
+            if number < 4:
+                newer = EventRecord("future/event", T0, "{}")
+                await world.store.commit(Batch((Append(name, 0, (newer,)),)))
+        for _ in range(60):
+            await world.wait(1)
+        assert await world.store.inner.count_active_tasks() == 4
+        assert [when for when, kind in _deliveries(world) if kind == "agent-4"] == [50]
+        assert [when for when, kind in _deliveries(world) if kind == "agent-5"] == [60]
+
+
+def _deliveries(world: TaskWorld) -> list[tuple[float, str | None]]:
+    """Return when a task was delivered, and to which session."""
+    told = (event for event in world.events if event.kind is EventKind.TASK_DELIVERED)
+    return [((event.at - START).total_seconds(), event.session_id) for event in told]

@@ -15,6 +15,7 @@ from whenidle_actors.observation import EventKind
 from whenidle_actors.stores.base import Batch, TaskWrite
 from whenidle_actors.supervision import Supervision
 from whenidle_actors.task_rows import change
+from whenidle_clock import to_millis
 from whenidle_protocol.task_record import TaskStatus
 from whenidle_protocol.task_requests import DeleteTask, UpdateTask
 from whenidle_protocol.task_settings import Caller
@@ -24,6 +25,7 @@ from .worlds import NEW, TaskWorld, at, call, every, once
 if TYPE_CHECKING:
     from whenidle_actors.stores.base import TaskRow
     from whenidle_actors.turn import Turn
+    from whenidle_protocol.task_record import Task
 
 
 async def test_a_vanished_session_is_a_visible_failure_and_others_go_on(any_world: TaskWorld) -> None:
@@ -244,3 +246,56 @@ async def test_a_faulted_agent_that_a_new_delivery_finds_is_waited_for(
         await agent.dispose()
         await world.wait(30)
         assert [due for _, _, due, _ in await world.delivered()] == [10]
+
+
+async def _disagree(world: TaskWorld, task: Task) -> None:
+    """Have the columns of a task say something else than its text."""
+    row = await world.store.task(task.id)
+    wrong = attrs.evolve(row, updated_millis=row.updated_millis + 5)
+    await world.store.commit(Batch(tasks=(TaskWrite(task.id, row.updated_millis, wrong),)))
+
+
+async def test_a_task_whose_columns_disagree_with_its_text_is_left_alone(world: TaskWorld) -> None:
+    """Nothing decided of it could be committed: it is complained about once, and others go on."""
+    looks = 0
+
+    async def count() -> None:
+        nonlocal looks
+        looks += 1
+        assert looks < 100
+
+    async with world.root():
+        task = await world.make(once(10), title="damaged")
+        await world.make(once(10), title="whole")
+        await _disagree(world, task)
+        world.store.after_tasks = count
+        await world.wait(10)
+        await world.wait(1000)
+        assert [title for _, title, _, _ in (await _delivered_beside(world, task))] == ["whole"]
+        (told,) = [event for event in world.events if event.kind is EventKind.DELIVERY_FAILED]
+        assert (told.detail["task"], "do not agree" in str(told.detail["error"])) == (task.id, True)
+
+
+async def _delivered_beside(world: TaskWorld, damaged: Task) -> list[tuple[float, str, float, int]]:
+    await world.store.commit(Batch(tasks=(TaskWrite(damaged.id, to_millis(damaged.updated_at) + 5, None),)))
+    return await world.delivered()
+
+
+async def test_an_edit_of_a_task_whose_columns_disagree_with_its_text_is_answered(world: TaskWorld) -> None:
+    """The answer is an error, at once; the agent's mailbox goes on."""
+    looks = 0
+
+    async def count() -> None:
+        nonlocal looks
+        looks += 1
+        assert looks < 100
+
+    async with world.root() as agent:
+        task = await world.make(once(1000))
+        await _disagree(world, task)
+        world.store.after_tasks = count
+        answer = await call(agent, "edit", id=task.id, action="update", title="x")
+        assert (answer["code"], looks < 5) == ("internal_error", True)
+        await agent.followup("hello")
+        await agent.when_idle()
+        assert len(world.runs) == 1

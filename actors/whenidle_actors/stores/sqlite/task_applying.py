@@ -35,28 +35,35 @@ def add_receipt(connection: sqlite3.Connection, receipt: Receipt, retention: Ret
         UnknownTask: the caller must undo what was written.
         sqlite3.Error, UnicodeError, OverflowError: the same.
     """
-    row = connection.execute(
-        "SELECT task, (SELECT max(number) FROM receipts WHERE receipts.task = tasks.task) FROM tasks WHERE id = ?",
-        (receipt.task_id,),
-    ).fetchone()
+    row = connection.execute(_ENDS_OF_RECEIPTS, (receipt.task_id,)).fetchone()
     if row is None:
         raise UnknownTask(receipt.task_id)
-    task, newest = row
+    task, newest, first, first_delivered = row
     number = 1 if newest is None else newest + 1
     connection.execute(
         "INSERT INTO receipts (task, number, scheduled_millis, delivered_millis, data) VALUES (?, ?, ?, ?, ?)",
         (task, number, receipt.scheduled_millis, receipt.delivered_millis, receipt.data),
     )
+    if newest is None or not retention.surplus(number - first + 1, [first_delivered], receipt.delivered_millis):
+        return
     oldest = connection.execute(
         "SELECT number, delivered_millis FROM receipts WHERE task = ? ORDER BY number LIMIT ?", (task, MAX_DROPPED)
     ).fetchall()
-    first: int = oldest[0][0]
     dropped = retention.surplus(number - first + 1, [millis for _, millis in oldest], receipt.delivered_millis)
     if dropped:
         connection.execute("DELETE FROM receipts WHERE task = ? AND number < ?", (task, first + dropped))
 
 
+_ENDS_OF_RECEIPTS = (
+    "SELECT tasks.task, (SELECT max(number) FROM receipts WHERE receipts.task = tasks.task), first.number, "
+    "first.delivered_millis FROM tasks LEFT JOIN receipts AS first ON first.task = tasks.task AND first.number = "
+    "(SELECT min(number) FROM receipts WHERE receipts.task = tasks.task) WHERE id = ?"
+)
+
+
 def _write(connection: sqlite3.Connection, write: TaskWrite, counts: _Counts) -> None:
+    if _moves_on(connection, write):
+        return
     before = connection.execute(
         "SELECT updated_millis, next_millis IS NOT NULL, creator FROM tasks WHERE id = ?", (write.task_id,)
     ).fetchone()
@@ -70,6 +77,19 @@ def _write(connection: sqlite3.Connection, write: TaskWrite, counts: _Counts) ->
         return
     counts.add(1, write.row.creator, active=write.row.active)
     (_insert if before is None else _update)(connection, write.row)
+
+
+def _moves_on(connection: sqlite3.Connection, write: TaskWrite) -> bool:
+    """Write a task that was active and still is, as after a delivery, in one statement; return whether it was one."""
+    row = write.row
+    if row is None or write.expected is None or not row.active:
+        return False
+    changed = connection.execute(
+        "UPDATE tasks SET updated_millis = ?, next_millis = ?, session_id = ?, data = ? "
+        "WHERE id = ? AND updated_millis = ? AND creator = ? AND next_millis IS NOT NULL",
+        (row.updated_millis, row.next_millis, row.session_id, row.data, row.id, write.expected, row.creator),
+    ).rowcount
+    return changed == 1
 
 
 def _insert(connection: sqlite3.Connection, row: TaskRow) -> None:
