@@ -15,6 +15,7 @@ import traceback
 from typing import TYPE_CHECKING, Final
 
 import benchmarks
+from benchmarks.harness import apscheduler_jobs, postgres_jobs
 from benchmarks.harness.floors import with_floor
 from benchmarks.harness.report import print_json, print_table
 
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 
     from benchmarks.harness.rows import Row
 
-OPTIONAL_PEERS: Final = {"pykka": "python -m pip install -e '.[bench]'"}
-"""Packages that a comparison needs, and what installs them."""
+_REMEDY: Final = "python -m pip install -e '.[bench]'"
 
 
 def names() -> list[str]:
@@ -44,11 +44,9 @@ def measure(name: str, scale: float) -> list[Row]:
 
 def skipped_peers() -> list[str]:
     """Name the comparisons that cannot be made here."""
-    return [
-        f"{package} is not installed; {remedy}"
-        for package, remedy in OPTIONAL_PEERS.items()
-        if importlib.util.find_spec(package) is None
-    ]
+    pykka = None if importlib.util.find_spec("pykka") else f"pykka is not installed; {_REMEDY}"
+    reasons = (pykka, postgres_jobs.why_not(), apscheduler_jobs.why_not())
+    return [reason for reason in reasons if reason is not None]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -62,7 +62,7 @@ _SIMPLE: list[tuple[Rule, str]] = [
 def run(scale: float = 1.0) -> list[Row]:
     """Measure microseconds a question, with `scale` times 5,000 questions; a refusal in milliseconds."""
     rounds = max(10, int(_ROUNDS * scale))
-    rows = [_old_rule(name, parts, rounds) for name, parts in _OLD.items()]
+    rows = [row for name, parts in _OLD.items() for row in _old_rule(name, parts, rounds)]
     for rule, parts in _SIMPLE:
         theirs = _dateutil(parts, _NEW_START)
         ours, peer = _per_call(rule.next, rounds), _once(theirs.after)
@@ -74,11 +74,17 @@ def run(scale: float = 1.0) -> list[Row]:
     return rows
 
 
-def _old_rule(name: str, parts: str, rounds: int) -> Row:
+def _old_rule(name: str, parts: str, rounds: int) -> list[Row]:
     """Compare a rule whose DTSTART lies twenty years back."""
     ours = RRuleRule.parse(f"DTSTART;TZID={_ZONE}:{_OLD_START:%Y%m%dT%H%M%S}\nRRULE:{parts}")
-    peer = _once(_dateutil(parts, _OLD_START).after)
-    return cost_row(f"rules: next, {name}", _per_call(ours.next, rounds), peer, "us", "dateutil, DTSTART 20 years ago")
+    theirs = _dateutil(parts, _OLD_START)
+    peer_name = "dateutil, DTSTART 20 years ago"
+    return [
+        cost_row(f"rules: next, rrule {name}", _per_call(ours.next, rounds), _once(theirs.after), "us", peer_name),
+        cost_row(
+            f"rules: latest, rrule {name}", _per_call(_latest(ours), rounds), _once(theirs.before), "us", peer_name
+        ),
+    ]
 
 
 def _dateutil(parts: str, start: datetime) -> Any:

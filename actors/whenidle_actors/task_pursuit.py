@@ -87,6 +87,8 @@ class TaskPursuit:
         self._again = True
         self._decided_at: datetime = EPOCH
         self._left = 0
+        self._known: dict[str, tuple[TaskRow, Task]] = {}
+        """What was due at the last look, so that a one-shot that waits for its turn is decoded once."""
 
     def look_again(self) -> None:
         """Take note that something is due for the destination."""
@@ -180,11 +182,16 @@ class TaskPursuit:
 
     def _read(self, rows: Iterable[TaskRow]) -> list[Task]:
         tasks: list[Task] = []
+        known, self._known = self._known, {}
         for row in rows:
+            before = known.get(row.id)
             try:
-                tasks.append(from_row(row))
+                task = before[1] if before is not None and before[0] == row else from_row(row)
             except StoreDamaged as error:
                 self._office.damaged(row, error)
+                continue
+            self._known[row.id] = row, task
+            tasks.append(task)
         return tasks
 
     async def _wait(self, agent: Agent) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
+from benchmarks.harness.postgres_jobs import BATCHES
+
 if TYPE_CHECKING:
     from benchmarks.harness.rows import Row
 
@@ -36,6 +38,9 @@ class Floor:
         return bool(_HOLDS[self.relation](row[self.column], self.limit))
 
 
+_OLD_RULE: Final = "dateutil, DTSTART 20 years ago"
+_YOUNG_RULE: Final = "dateutil, DTSTART 5 months ago"
+
 FLOORS: Final = (
     # One by one, as the design measured it. In bursts a queue hands over many messages for one task switch.
     Floor("mailbox: tell 1,000 actors, one by one", "asyncio.Queue", "ratio", ">=", 3),
@@ -49,6 +54,16 @@ FLOORS: Final = (
     # "No slower", with a tenth for the noise of a shared machine.
     Floor("growth: create", "log of 30", "ratio", ">=", 0.9),
     Floor("growth: list", "log of 30", "ratio", ">=", 0.9),
+    *(Floor(f"rules: {question}, rrule", _OLD_RULE, "ours", "<=", 50) for question in ("next", "latest")),
+    *(
+        Floor(f"rules: {question}, {kind}", _YOUNG_RULE, "ours", "<=", 10)
+        for question in ("next", "latest")
+        for kind in ("daily", "weekly", "cron", "every")
+    ),
+    Floor("rules: slowest refusal", "most it may take", "ours", "<=", 50),
+    # Whatever pgqueuer is set to, and whether a session's tasks come as one message or one by one.
+    *(Floor("task_delivery:", f"pgqueuer, batches of {batch}", "ratio", ">=", 2) for batch in BATCHES),
+    Floor("task_delivery:", "APScheduler", "ratio", ">=", 10),
 )
 
 

@@ -50,11 +50,20 @@ def admit(tasks: Iterable[Task], now: datetime, settings: TaskSettings) -> Admis
     Tasks with the target `new` have a session for each occurrence: give each of them alone.
     """
     ordered = sorted(tasks, key=lambda task: (task.scheduled_at, task.created_at, task.id))
-    decided = [deliver(task, now, settings) for task in ordered]
-    dues = [each for each in decided if isinstance(each, Due)]
-    skipped = tuple(each for each in decided if isinstance(each, Skipped))
-    one_shot = next((due for due in dues if is_one_shot(due.task.rule)), None)
-    return Admission(tuple(dues) if one_shot is None else (one_shot,), skipped)
+    dues: list[Due] = []
+    skipped: list[Skipped] = []
+    one_shot: Due | None = None
+    for task in ordered:
+        once = is_one_shot(task.rule)
+        if once and one_shot is not None:
+            continue  # for another claim, which decides about it then
+        decided = deliver(task, now, settings)
+        if isinstance(decided, Skipped):
+            skipped.append(decided)
+        elif isinstance(decided, Due):
+            dues.append(decided)
+            one_shot = decided if once else one_shot
+    return Admission(tuple(dues) if one_shot is None else (one_shot,), tuple(skipped))
 
 
 def receipt_text(due: Due) -> str:

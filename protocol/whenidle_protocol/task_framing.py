@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whenidle_clock.instants import format_instant
-from whenidle_protocol.json_text import stringify
+from whenidle_protocol.task_json import fields_in_order
 from whenidle_protocol.task_local_time import format_local
 
 if TYPE_CHECKING:
@@ -60,11 +60,17 @@ def _fields(due: Due) -> dict[str, Any]:
         "title": due.task.title,
         "occurrence_at": format_instant(due.occurrence),
         "occurrence_at_local": format_local(due.occurrence, due.task.rule.time_zone),
-        "late_seconds": due.late_millis / 1000,
+        "late_seconds": _seconds(due.late_millis),
         "missed_occurrences": due.missed,
         "prompt": due.task.prompt,
     }
 
 
+def _seconds(millis: int) -> float:
+    """Return seconds as JSON shows them: `5`, not `5.0`. The others have few digits, which all writers show alike."""
+    return millis / 1000 if millis % 1000 else millis // 1000
+
+
 def _json(value: Any) -> str:
-    return stringify(value).translate(_LINE_BREAKS)
+    text = fields_in_order(value)
+    return text if text.isascii() else text.translate(_LINE_BREAKS)

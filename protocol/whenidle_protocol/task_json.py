@@ -30,11 +30,22 @@ def canonical_fields(fields: dict[str, Any]) -> str:
     They may hold nothing but texts, booleans, whole numbers, None, and arrays and objects of such, and all keys
     are of ASCII. That is not checked: it is for what this package itself puts together.
     """
-    text = _ENCODER.encode(fields)
-    return text if text.isascii() or _SURROGATE.search(text) is None else canonical_json(fields)
+    text = _SORTED.encode(fields)
+    return canonical_json(fields) if _has_surrogate(text) else text
 
 
-_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=True, separators=(",", ":"))
+def fields_in_order(fields: Any) -> str:
+    """Return the text that `stringify` gives for fields, or an array of them, of the same few kinds."""
+    text = _IN_ORDER.encode(fields)
+    return stringify(fields) if _has_surrogate(text) else text
+
+
+def _has_surrogate(text: str) -> bool:
+    return not text.isascii() and _SURROGATE.search(text) is not None
+
+
+_IN_ORDER: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":"))
+_SORTED: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":"), sort_keys=True)
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 

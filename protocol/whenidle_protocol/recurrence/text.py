@@ -41,7 +41,8 @@ class Start:
 
     local: datetime
     """Naive, in `zone`."""
-    zone: ZoneInfo
+    zone: ZoneInfo = attrs.field(eq=str)
+    """Compared by name: a zone that was loaded again is the same zone."""
 
     def __str__(self) -> str:
         digits = f"{self.local:%Y%m%dT%H%M%S}".rjust(15, "0")

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import datetime as dt
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whenidle_clock.zones import Gap
+from whenidle_protocol.recurrence.text import Start
 from whenidle_protocol.rules.daily import DailyRule
 from whenidle_protocol.rules.interval import EveryRule
 from whenidle_protocol.rules.once import AtRule
@@ -162,3 +164,10 @@ def test_simple_kinds_as_text(rule: SimpleRule, text: str) -> None:
 def test_what_no_rule_of_the_standard_says(rule: SimpleRule) -> None:
     """Fractions of seconds, intervals that are no minutes or too long for a number, and a rule that has ended."""
     assert to_rrule(rule, after=NOON) is None
+
+
+def test_a_zone_that_was_loaded_again_is_the_same_zone() -> None:
+    """Rules are compared by the name of their zone, not by which object it was loaded into."""
+    start = Start(datetime(2026, 1, 1, 9), ZoneInfo("Europe/Paris"))
+    again = Start(datetime(2026, 1, 1, 9), ZoneInfo.no_cache("Europe/Paris"))
+    assert (start, hash(start)) == (again, hash(again))

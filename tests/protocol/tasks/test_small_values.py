@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.protocol.strategies import instants, json_values
 from whenidle_clock.instants import MAX_INSTANT, MIN_INSTANT
 from whenidle_protocol.errors import TaskCode
+from whenidle_protocol.json_text import stringify
 from whenidle_protocol.task_ids import (
     MAX_TASK_ID,
     is_task_id,
@@ -19,7 +20,7 @@ from whenidle_protocol.task_ids import (
     reserved_session_id,
     run_session_id,
 )
-from whenidle_protocol.task_json import canonical_json
+from whenidle_protocol.task_json import canonical_fields, canonical_json, fields_in_order
 from whenidle_protocol.task_local_time import format_local
 from whenidle_protocol.task_prompt import PROMPT_KEY, prompt_section
 from whenidle_protocol.task_record import Target, TargetKind, stamp
@@ -101,6 +102,21 @@ def test_canonical_json_does_not_depend_on_the_order_of_keys(value: Any) -> None
         return [turned(item) for item in each] if isinstance(each, list) else each
 
     assert canonical_json(turned(value)) == text
+
+
+plain_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(st.characters(categories=None)),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(codec="ascii")), inner),
+)
+
+
+@given(plain_values)
+def test_fields_have_the_text_that_any_value_has(value: Any) -> None:
+    """The short way gives what the long way gives, whatever is quoted: lone surrogates, quotes, control characters."""
+    assert fields_in_order(value) == stringify(value)
+    assert canonical_fields({"fields": value, "a": "\ud83d\ude00"}) == canonical_json(
+        {"fields": value, "a": "\U0001f600"}
+    )
 
 
 @pytest.mark.parametrize(

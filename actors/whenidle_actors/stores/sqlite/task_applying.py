@@ -57,7 +57,7 @@ def add_receipt(connection: sqlite3.Connection, receipt: Receipt, retention: Ret
 _ENDS_OF_RECEIPTS = (
     "SELECT tasks.task, (SELECT max(number) FROM receipts WHERE receipts.task = tasks.task), first.number, "
     "first.delivered_millis FROM tasks LEFT JOIN receipts AS first ON first.task = tasks.task AND first.number = "
-    "(SELECT min(number) FROM receipts WHERE receipts.task = tasks.task) WHERE id = ?"
+    "(SELECT min(number) FROM receipts WHERE receipts.task = tasks.task) WHERE tasks.id = ?"
 )
 
 
