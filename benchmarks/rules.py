@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import dateutil.rrule  # type: ignore[import-untyped]  # its stubs are for an older major version
+import dateutil.rrule
 from dateutil import tz
 
 from benchmarks.harness.rows import Row, cost_row

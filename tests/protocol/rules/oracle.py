@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from unittest import mock
 
 import attrs
-import dateutil.rrule  # type: ignore[import-untyped]  # its stubs are for an older major version
+import dateutil.rrule
 from hypothesis import strategies as st
 
 from whenidle_protocol.recurrence.failures import RuleError
