@@ -67,7 +67,7 @@ class HostLock:
             holder = self._read_pid()
             if _is_running(holder):
                 break
-            time.sleep(_SECONDS_BETWEEN_LOOKS)
+            time.sleep(_SECONDS_BETWEEN_LOOKS)  # on a thread; what it waits for is another process
         raise StoreLocked(database, holder)
 
     def _write_pid(self) -> None:

@@ -172,6 +172,6 @@ def _switch_to_write_ahead_log(connection: sqlite3.Connection, busy_timeout: flo
         except sqlite3.OperationalError as error:
             if primary_code(error) != sqlite3.SQLITE_BUSY or left == 0:
                 raise
-            time.sleep(_SECONDS_BETWEEN_TRIES)
+            time.sleep(_SECONDS_BETWEEN_TRIES)  # on a thread; what it waits for is another process
         else:
             return
