@@ -1,0 +1,120 @@
+"""The one file that touches what trio does not offer publicly: the order in which its tasks run.
+
+Trio runs its tasks in rounds. Everything that is runnable when a round begins runs once in it, in an order
+that trio leaves open: it reverses the list or not, by a throw of a module-wide generator. Where a module-wide
+flag says so, which its own tests under hypothesis use, it sorts the list by age and has the generator shuffle it.
+So a generator whose `shuffle` asks the lab is all it takes. That works for trio 0.32 to 0.35 and, since it
+was never promised, may end with any release; `check_fit` tries it out before anything relies on it.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import random
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    Order = Callable[[list[trio.lowlevel.Task]], None]
+
+_GENERATOR = "_r"
+_FLAG = "_ALLOW_DETERMINISTIC_SCHEDULING"
+
+
+class AdapterMisfit(RuntimeError):
+    """The installed trio does not let the lab decide which task runs next."""
+
+
+class _Orderer(random.Random):
+    """Stands in for trio's generator."""
+
+    def __init__(self, order: Order) -> None:
+        super().__init__(0)
+        self._order = order
+
+    def shuffle(self, x: Any) -> None:
+        """Put the tasks of a round, the oldest first, into the order in which they run; trio takes the last first."""
+        self._order(x)
+        x.reverse()
+
+
+@contextmanager
+def controlled(order: Order) -> Generator[None, None, None]:
+    """Let `order` arrange, in place, the tasks of each round of the trio runs in the block: the first runs first.
+
+    It is called with the oldest task first, before any of them runs, and must not raise. Blocks do not nest,
+    and trio runs of other threads meanwhile would be arranged too.
+
+    Raises:
+        AdapterMisfit: the installed trio has no place for it.
+    """
+    check_fit()
+    with _installed(order):
+        yield
+
+
+@contextmanager
+def _installed(order: Order) -> Generator[None, None, None]:
+    module = importlib.import_module("trio._core._run")
+    names = (_GENERATOR, _FLAG)
+    missing = [name for name in names if not hasattr(module, name)]
+    if missing:
+        raise AdapterMisfit(f"{_misfit()}: trio._core._run has no {' and no '.join(missing)}")
+    saved = [getattr(module, name) for name in names]
+    for name, value in zip(names, (_Orderer(order), True), strict=True):
+        setattr(module, name, value)
+    try:
+        yield
+    finally:
+        for name, value in zip(names, saved, strict=True):
+            setattr(module, name, value)
+
+
+@functools.cache
+def check_fit() -> None:
+    """Try out whether the installed trio runs tasks in the order it is told to.
+
+    Raises:
+        AdapterMisfit: it does not.
+    """
+    ran: list[int] = []
+    wanted = [2, 0, 3, 1]
+
+    async def note(number: int) -> None:
+        ran.append(number)
+        await trio.lowlevel.checkpoint()
+
+    async def main() -> None:
+        async with trio.open_nursery() as nursery:
+            for number in range(len(wanted)):
+                nursery.start_soon(note, number, name=str(number))
+
+    def order(tasks: list[trio.lowlevel.Task]) -> None:
+        if len(tasks) == len(wanted):
+            tasks[:] = [tasks[number] for number in wanted]
+
+    with _installed(order):
+        trio.run(main)
+    if ran != wanted:
+        raise AdapterMisfit(f"{_misfit()}: it ran four tasks in the order {ran} instead of {wanted}")
+
+
+def unshield(task: trio.lowlevel.Task) -> None:
+    """Take away every shield around a task, so that a cancellation from outside ends it.
+
+    A process that is killed protects nothing.
+    """
+    status: Any = task._cancel_status  # noqa: SLF001 - what this file is for
+    while status is not None:
+        if status._scope.shield:  # noqa: SLF001 - the same
+            status._scope.shield = False  # noqa: SLF001 - the same
+        status = status._parent  # noqa: SLF001 - the same
+
+
+def _misfit() -> str:
+    return f"the lab cannot order the tasks of trio {trio.__version__}; install trio 0.32 to 0.35"

@@ -1,0 +1,370 @@
+"""The world of one run: its time, its store, its choices, and what scenarios do in it."""
+
+from __future__ import annotations
+
+import random
+from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from whenidle_actors.composition import open_host
+from whenidle_actors.errors import AgentBusy, AgentDisposed, AgentFaulted, StoreError, WhenidleError
+from whenidle_actors.observation import EventKind
+from whenidle_clock import VirtualClock
+from whenidle_lab.choices import Candidate, Topic
+from whenidle_lab.faults import Mischief
+from whenidle_lab.findings import Finding, FindingKind
+from whenidle_lab.scenario import Broken, EachRound
+from whenidle_lab.store import SimulatedStore
+from whenidle_lab.trace import Happening, Trace, What
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+
+    from whenidle_actors.actor import Actor
+    from whenidle_actors.agent import Agent
+    from whenidle_actors.host import Host
+    from whenidle_actors.observation import HostEvent
+    from whenidle_actors.turn import Turn
+    from whenidle_lab.choices import Chooser
+    from whenidle_lab.scenario import Invariant, Scenario
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+"""What the wall shows when a run begins."""
+
+SPANS = (0.0, 0.001, 0.01, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 86_400.0)
+"""Seconds that `World.draw_span` draws from: sizes that matter lie on a scale of powers."""
+
+
+_TOLD = frozenset(
+    {
+        EventKind.AGENT_STARTED,
+        EventKind.AGENT_PASSIVATED,
+        EventKind.AGENT_DISPOSED,
+        EventKind.AGENT_RESTARTED,
+        EventKind.AGENT_FAULTED,
+        EventKind.TASK_FAILED,
+        EventKind.RESTORE_FAILED,
+        EventKind.DELIVERY_FAILED,
+    }
+)
+"""What a host announces that the trace does not have from elsewhere."""
+
+
+class World:
+    """One run, as a scenario sees it.
+
+    Times are virtual: `wait` an hour, and no time passes. Everything a scenario draws comes from `draw` and its
+    like, so that it is recorded, replayed and shrunk with the rest. Use the methods here rather than those of
+    `Agent` for what users do: they are the same, but for being seen by invariants and pictures, and for taking
+    the failures a faulty world brings as an answer.
+    """
+
+    def __init__(
+        self, scenario: Scenario, chooser: Chooser, invariants: Sequence[Invariant], *, detailed: bool = False
+    ) -> None:
+        self.scenario: Scenario = scenario
+        self.chooser: Chooser = chooser
+        self.trace: Trace = Trace()
+        self.store: SimulatedStore = SimulatedStore(self)
+        self.mischief: Mischief = Mischief(scenario.faults, chooser)
+        self.detailed: bool = detailed
+        """Whether what only pictures show is in the trace too."""
+        self.clock: VirtualClock = VirtualClock(START, autojump=True)
+        """The clock of the process that lives now."""
+        self.life: int = -1
+        """Which process lives now, from 0."""
+        self.step: int = 0
+        """Rounds of the event loop so far."""
+        self.dead: bool = False
+        """Whether the process is dead: what its code still does, on its way out, is nobody's business."""
+        self.on_death: Callable[[], object] = lambda: None
+        self.before_ns: int = 0
+        """Monotonic time of all lives before this one."""
+        self._host: Host | None = None
+        self._done: set[str] = set()
+        self.finding: Finding | None = None
+        """What was found; the run is over then."""
+        self._numbers = 0
+        self._actors: dict[str, Candidate] = {}
+        self._invariants = tuple(invariants)
+        self._each_round = tuple(one for one in self._invariants if isinstance(one, EachRound))
+        for invariant in self._invariants:
+            invariant.begin(self)
+
+    # For scenarios ----------------------------------------------------------------------------
+
+    @property
+    def host(self) -> Host:
+        """The host of the process that lives now.
+
+        Raises:
+            RuntimeError: none is open.
+        """
+        if self._host is None:
+            raise RuntimeError("the host is not open: use it in play() and turn()")
+        return self._host
+
+    def once(self, name: str) -> bool:
+        """Return True the first time in the run that it is asked about `name`, over all lives."""
+        fresh = name not in self._done
+        self._done.add(name)
+        return fresh
+
+    def draw(self, count: int) -> int:
+        """Return a number below `count`; recorded."""
+        return self.chooser.pick(Topic.SCENARIO, count)
+
+    def draw_span(self, most: float = 3600.0) -> float:
+        """Return seconds, at most `most`, as often short as long; recorded."""
+        spans = [span for span in SPANS if span <= most]
+        return spans[self.draw(len(spans))] * (1 + self.draw(4))
+
+    async def wait(self, seconds: float) -> None:
+        """Let so many seconds of virtual time pass."""
+        await trio.sleep(seconds)
+
+    async def agent(self, session_id: str, **header: Any) -> Agent:
+        """Return the agent of a session, which is made if there is none; tried again while faults prevent it."""
+        while True:
+            try:
+                if any(one.id == session_id for one in await self.store.sessions()):
+                    return await self.host.agent(session_id)
+                return await self.host.create_agent(session_id, **header)
+            except StoreError:
+                await self.wait(1)
+
+    async def call(self, agent: Agent, tool: str, arguments: Mapping[str, Any]) -> Any:
+        """Call a tool as a model would, and return the answer; None if the agent is gone."""
+        number = self._number()
+        self.happened(What.CALL_BEGAN, agent.id, call=number, tool=tool, arguments=dict(arguments))
+        try:
+            answer = await agent.call_tool(tool, arguments)
+        except (AgentDisposed, AgentFaulted) as error:
+            self.happened(What.CALL_ENDED, agent.id, call=number, error=_name(error))
+            return None
+        self.happened(What.CALL_ENDED, agent.id, call=number, answer=answer)
+        return answer
+
+    async def send(self, agent: Agent, text: str, how: str = "followup") -> str | None:
+        """Send a message by `followup`, `steer` or `inject`; return its id, or None if it was not accepted."""
+        number = self._number()
+        self.happened(What.SEND_BEGAN, agent.id, send=number, how=how, text=text)
+        send: Callable[[str], Awaitable[str]] = getattr(agent, how)
+        try:
+            message = await send(text)
+        except (StoreError, AgentDisposed, AgentFaulted) as error:
+            self.happened(What.SEND_ENDED, agent.id, send=number, error=_name(error))
+            return None
+        self.happened(What.SEND_ENDED, agent.id, send=number, message=message)
+        return message
+
+    async def maintain(self, agent: Agent, seconds: float = 0.0) -> bool:
+        """Hold a maintenance claim for some seconds; return whether there was one to get."""
+        number = self._number()
+
+        async def hold() -> None:
+            self.happened(What.MAINTENANCE_BEGAN, agent.id, claim=number)
+            how = "cancelled"
+            try:
+                await trio.sleep(seconds)
+                how = "returned"
+            finally:
+                self.happened(What.MAINTENANCE_ENDED, agent.id, claim=number, how=how, error=None)
+
+        try:
+            await agent.run_maintenance(hold)
+        except (AgentBusy, AgentDisposed, AgentFaulted) as error:
+            self.happened(What.CLAIM_REFUSED, agent.id, claim=number, error=_name(error))
+            return False
+        except WhenidleError:  # aborted by a cancellation
+            return True
+        return True
+
+    async def when_idle(self, agent: Agent) -> bool:
+        """Wait until an agent is idle; return whether it is, or False if it was disposed."""
+        number = self._number()
+        self.happened(What.WAIT_BEGAN, agent.id, wait=number)
+        error: str | None = None
+        try:
+            await agent.when_idle()
+        except (AgentDisposed, AgentFaulted) as gone:
+            error = _name(gone)
+        self.happened(What.WAIT_ENDED, agent.id, wait=number, error=error)
+        return error is None
+
+    async def cancel(self, agent: Agent, cause: str, *, keep_inbox: bool = False) -> None:
+        """Cancel what an agent does."""
+        self.happened(What.CANCEL, agent.id, cause=cause, keep_inbox=keep_inbox)
+        try:
+            await agent.cancel(cause, keep_inbox=keep_inbox)
+        except (StoreError, AgentDisposed, AgentFaulted):
+            return
+
+    async def dispose(self, agent: Agent) -> None:
+        """Dispose an agent."""
+        self.happened(What.DISPOSE_BEGAN, agent.id)
+        await agent.dispose()
+        self.happened(What.DISPOSE_ENDED, agent.id)
+
+    def note(self, text: str, agent: str = "", **detail: Any) -> None:
+        """Put something of the scenario's own into the trace."""
+        self.happened(What.NOTE, agent, text=text, **detail)
+
+    # For the lab ------------------------------------------------------------------------------
+
+    def happened(self, what: What, agent: str = "", **detail: Any) -> None:
+        """Add to the trace that something happened now, and have it judged. What a dead process does is not in it."""
+        if self.dead:
+            return
+        clock = self.clock
+        happening = Happening(
+            self.step, self.life, self.before_ns + clock.monotonic_ns, clock.now_millis(), what, agent, detail
+        )
+        self.trace.add(happening)
+        with self.judging():
+            for invariant in self._invariants:
+                invariant.happened(happening)
+
+    @contextmanager
+    def judging(self) -> Generator[None]:
+        """End the run if an invariant says in the block that it does not hold."""
+        try:
+            yield
+        except Broken as broken:
+            self.found(Finding(FindingKind.INVARIANT, broken.invariant, broken.text))
+
+    def found(self, finding: Finding) -> None:
+        """End the run with a finding; only the first one counts."""
+        if self.finding is None:
+            self.finding = finding
+            self.trace.add(
+                Happening(
+                    self.step,
+                    self.life,
+                    self.before_ns + self.clock.monotonic_ns,
+                    self.clock.now_millis(),
+                    What.BROKEN,
+                    "",
+                    {"invariant": finding.name, "text": finding.text},
+                )
+            )
+        self.die("broken")
+
+    def step_clock(self, by: timedelta, *, announce: bool, how: str = "step") -> None:
+        """Step the wall clock, as `VirtualClock.step`, or as `suspend` if `how` is so."""
+        self.clock.step(by, announce=announce)
+        self.happened(What.CLOCK, how=how, by=by.total_seconds(), announced=announce)
+
+    def drift(self, ppm: int) -> None:
+        """Let the wall clock drift from now on."""
+        self.clock.drift_ppm = ppm
+        self.happened(What.CLOCK, how="drift", by=ppm, announced=False)
+
+    def die(self, how: str = "crashed") -> None:
+        """Let the process die here: nothing it does from now on has any effect."""
+        if self.dead:
+            return
+        self.happened(What.LIFE_ENDED, how=how)
+        self.dead = True
+        self.store.die()
+        self.on_death()
+
+    def begin_life(self, down: float) -> VirtualClock:
+        """Let the next process begin, `down` seconds after the last one, and return its clock."""
+        self.before_ns += self.clock.monotonic_ns
+        self.clock = VirtualClock(self.clock.now() + timedelta(seconds=down), autojump=True)
+        self.life += 1
+        self.dead = False
+        self.store.begin_life()
+        self.happened(What.LIFE_BEGAN, down=down)
+        return self.clock
+
+    def begin_round(self, *, jumped: bool) -> None:
+        """Look at the runtime, and do the mischief that is planned for this round of the event loop.
+
+        Raises:
+            Diverged: see `Chooser`.
+        """
+        if self._host is None:
+            return
+        with self.judging():
+            for invariant in self._each_round:
+                invariant.look(self)
+        if not self.dead:
+            self.mischief.begin_round(self, jumped=jumped)
+
+    def judge(self) -> None:
+        """Have the invariants judge the run as a whole."""
+        with self.judging():
+            for invariant in self._invariants:
+                invariant.settled(self)
+
+    def choose_actor(self, ready: Any) -> int:
+        """Return which of the ready actors, a sequence of `Actor`, runs next."""
+        if self.dead or len(ready) == 1:
+            return 0
+        return self.chooser.order(Topic.ACTOR, [self._actor(actor) for actor in ready])
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncGenerator[Host]:
+        """Open the host of one life."""
+        options = {"shutdown_timeout": 0.0, **self.scenario.options()}
+        async with open_host(
+            store=self.store,
+            clock=self.clock,
+            turn=self._turn,
+            rng=random.Random(f"life {self.life}"),  # noqa: S311 - ids and jitter, the same in every replay
+            choose=self.choose_actor,
+            **options,
+        ) as host:
+            self._host = host
+            host.subscribe(self._announced)
+            try:
+                yield host
+            finally:
+                self._host = None
+
+    async def _turn(self, turn: Turn) -> None:
+        """Run a turn of the scenario's, seen by the trace."""
+        if self.dead:
+            return
+        agent = turn.agent.id
+        self.happened(
+            What.TURN_BEGAN,
+            agent,
+            turn=turn.number,
+            attempt=turn.attempt,
+            redelivered=turn.redelivered,
+            messages=[message.id for message in turn.messages],
+            fault=None,
+        )
+        how, error = "cancelled", None
+        try:
+            await self.scenario.turn(self, turn)
+            how = "returned"
+        except Exception as raised:
+            how, error = "raised", _name(raised)
+            raise
+        finally:
+            self.happened(What.TURN_ENDED, agent, turn=turn.number, how=how, error=error)
+
+    def _announced(self, event: HostEvent) -> None:
+        if event.kind in _TOLD:
+            self.happened(What.HOST, event.session_id, event=event.kind.value, **event.detail)
+
+    def _number(self) -> int:
+        self._numbers += 1
+        return self._numbers - 1
+
+    def _actor(self, actor: Actor) -> Candidate:
+        found = self._actors.get(actor.name)
+        if found is None:
+            found = self._actors[actor.name] = Candidate(len(self._actors), actor.name)
+        return found
+
+
+def _name(error: BaseException) -> str:
+    return type(error).__name__
