@@ -20,17 +20,20 @@ from whenidle_actors.errors import (
 )
 from whenidle_actors.mailbox import Lifecycle, MailboxStatistics
 from whenidle_actors.observation import EventKind
+from whenidle_actors.probe import Work
 from whenidle_actors.session import check_message
 from whenidle_protocol import turn_changes
 from whenidle_protocol.agent_state import Event, Phase, Status, is_legal, status_of, transition
-from whenidle_protocol.events import Lane, Message, Source
+from whenidle_protocol.events import Lane, Message, Outcome, Source
 from whenidle_protocol.json_text import stringify
+from whenidle_protocol.json_values import json_object
 from whenidle_protocol.turn_changes import NotPending, TurnOver
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from whenidle_actors.stores.base import SessionHeader
+    from whenidle_actors.suites import Suite
     from whenidle_protocol.session_state import SessionState
     from whenidle_protocol.tool_schemas import ToolSchema
     from whenidle_protocol.turn_changes import Decided
@@ -176,14 +179,45 @@ class Agent(AgentCore):
         self.services.registry.on_busy(self)
         self.step(Event.CLAIM)
         activity = self.activity = Activity()
+        outcome = Outcome.ABORTED
         try:
-            with activity.guard(), inside(activity):
-                return await task()
+            self.services.announce(EventKind.MAINTENANCE_STARTED, self.id)
+            with self.services.announcer.work(Work.CLAIM, self.id), activity.guard(), inside(activity):
+                result = await task()
+                outcome = Outcome.COMPLETED
+                return result
+        except Exception:
+            if activity.cause is None:
+                outcome = Outcome.ERROR
+            raise
         finally:
-            self.activity = None
-            self.step(Event.RELEASED_MORE if self.may_have_reason_to_run() else Event.RELEASED)
+            self._leave_maintenance(outcome)
         self.refuse_ended()
         raise MaintenanceAborted(f"the maintenance task of {self.id!r} was cancelled: {activity.cause}")
+
+    def claim(self) -> Activity | None:
+        """Claim the idle agent and its mailbox at once, for one task that holds the claims of many; None if it is busy.
+
+        As in a maintenance task that has an operation in the mailbox: whoever asks for something waits for
+        `release`. The activity says whether the claim was aborted.
+        """
+        if self.phase is not Phase.IDLE or not self.take_in_hand():
+            return None
+        self.services.registry.on_busy(self)
+        self.step(Event.CLAIM)
+        activity = self.activity = Activity()
+        self.services.announce(EventKind.MAINTENANCE_STARTED, self.id)
+        return activity
+
+    def release(self, outcome: Outcome) -> None:
+        """Give up what `claim` got; `outcome` is that of the work."""
+        self._leave_maintenance(outcome)
+        self.let_go()
+
+    def _leave_maintenance(self, outcome: Outcome) -> None:
+        self.activity = None
+        self.step(Event.RELEASED_MORE if self.may_have_reason_to_run() else Event.RELEASED)
+        self.services.announce(EventKind.MAINTENANCE_ENDED, self.id, outcome=outcome.value)
 
     async def when_idle(self) -> None:
         """Wait until the agent is idle: no turn, no maintenance task, and none released behind it (SPEC 2.4).
@@ -268,8 +302,22 @@ class Agent(AgentCore):
         for suite in self.suites:
             for tool in suite.tools():
                 if tool.name == name:
-                    return await suite.call(self, name, arguments)
+                    return await self._call(suite, name, arguments)
         raise UnknownTool(f"agent {self.id!r} has no tool {str(name)[:100]!r}")
+
+    async def _call(self, suite: Suite, name: str, arguments: Mapping[str, Any]) -> Any:
+        announcer, clock = self.services.announcer, self.services.clock
+        if not announcer.attended:
+            return await suite.call(self, name, arguments)
+        began = clock.monotonic()
+        with announcer.work(Work.TOOL_CALL, self.id, tool=name) as note:
+            answer = await suite.call(self, name, arguments)
+            fields = json_object(answer)
+            code = None if fields is None else fields.get("code")
+            note(code=code)
+        millis = round((clock.monotonic() - began) * 1000, 3)
+        self.services.announce(EventKind.TOOL_ANSWERED, self.id, tool=name, code=code, millis=millis)
+        return answer
 
     # For suites -------------------------------------------------------------------------------
 
@@ -352,7 +400,6 @@ class Agent(AgentCore):
                 if wake:
                     self.rouse()  # it may be in the inbox, and then it is to run
                 raise
-            self.services.announce(EventKind.MESSAGE_QUEUED, self.id, message=message.id, lane=lane.value)
             self.rouse()
             return message.id
 

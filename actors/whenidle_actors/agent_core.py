@@ -17,6 +17,7 @@ from whenidle_actors.activity import Activity, is_inside
 from whenidle_actors.actor import Actor
 from whenidle_actors.drain import drain
 from whenidle_actors.errors import ActorStopped, AgentDisposed, AgentFaulted, StoreError, WhenidleError
+from whenidle_actors.logs import report
 from whenidle_actors.mailbox import Lifecycle
 from whenidle_actors.observation import EventKind
 from whenidle_protocol.agent_state import Effect, Event, Phase, transition
@@ -103,6 +104,15 @@ class AgentCore(Actor):
 
     def faulted(self, error: Exception) -> None:
         """End like a disposed agent, but stay in the registry so that the fault can be seen (SPEC 2.7)."""
+        report(
+            logger,
+            logging.ERROR,
+            "agent-faulted",
+            "session %s: its agent failed too often and is given up",
+            self.name,
+            session=self.name,
+            error=error,
+        )
         self.begin_disposal("faulted")
         self.services.announce(EventKind.AGENT_FAULTED, self.name, error=repr(error))
 
@@ -117,7 +127,7 @@ class AgentCore(Actor):
             self.refuse_ended()
         self.services.registry.on_busy(self)
         try:
-            answer: T | _Refusal = await self.ask(operation)
+            answer: T | _Refusal = await self.ask(self.services.announcer.carry(operation))
         except ActorStopped:
             raise self._disposed() from None
         finally:
@@ -127,7 +137,7 @@ class AgentCore(Actor):
     async def in_mailbox(self, operation: Callable[[], Awaitable[T]]) -> T:
         """Run an operation in the mailbox before what users asked for, also while the agent is ending."""
         try:
-            answer: T | _Refusal = await self.ask_system(operation)
+            answer: T | _Refusal = await self.ask_system(self.services.announcer.carry(operation))
         except ActorStopped:
             raise self._disposed() from None
         finally:
@@ -210,7 +220,15 @@ class AgentCore(Actor):
 
     def lose_log(self, error: StoreError) -> None:
         """End because the log cannot be read any more: nothing can be decided, and waiting would not mend it."""
-        logger.error("session %s: its log cannot be read, its agent ends", self.name, exc_info=error)
+        report(
+            logger,
+            logging.ERROR,
+            "session-lost",
+            "session %s: its log cannot be read, its agent ends",
+            self.name,
+            session=self.name,
+            error=error,
+        )
         known = self.ending
         self.begin_disposal("its log cannot be read")
         if not known:  # turns and deliveries find it out each for itself

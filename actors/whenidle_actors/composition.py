@@ -149,6 +149,7 @@ async def open_host(  # noqa: PLR0913 - each is one decision of the host's, and 
                 with working:
                     await host.close(grace=grace)
             services.registry.closed = True
+            services.announcer.end()
 
 
 async def _attend(host: Host, runnable: trio.MemoryReceiveChannel[str], scope: trio.CancelScope) -> None:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from whenidle_actors.activity import inside
 from whenidle_actors.errors import AgentDisposed, AgentFaulted, StoreDamaged, UnknownSession
+from whenidle_actors.logs import report, text_of
 from whenidle_actors.observation import EventKind
 from whenidle_actors.patience import Patience
+from whenidle_actors.probe import Work
 from whenidle_actors.turn import Redelivery, Turn
 from whenidle_protocol import turn_changes
 from whenidle_protocol.agent_state import Effect, Event, Phase
@@ -73,8 +75,16 @@ class _Writer:
             except (StoreDamaged, UnknownSession) as error:
                 agent.lose_log(error)
                 raise _GaveUp from error
-            except Exception as error:
-                logger.warning("session %s: a turn could not be recorded, trying again", agent.name, exc_info=error)
+            except Exception as error:  # noqa: BLE001 - whatever it was, it is logged
+                report(
+                    logger,
+                    logging.WARNING,
+                    "turn-not-recorded",
+                    "session %s: a turn could not be recorded, trying again",
+                    agent.name,
+                    session=agent.name,
+                    error=error,
+                )
                 await self._pause()
             else:
                 self._patience.reset()
@@ -111,7 +121,10 @@ async def _run_next(agent: Agent, writer: _Writer) -> bool:
     turn = await writer.insist(lambda: _begin(agent))
     if turn is None:
         return False
-    end = await _run(agent, turn)
+    facts = {"turn": turn.number, "attempt": turn.attempt, "messages": [message.id for message in turn.messages]}
+    with agent.services.announcer.work(Work.TURN, agent.name, **facts) as note:
+        end = await _run(agent, turn)
+        note(outcome=end.outcome.value)
     return await writer.insist(partial(_end, agent, end))
 
 
@@ -122,7 +135,9 @@ def _redelivers(agent: Agent) -> bool:
 async def _close_orphan(agent: Agent) -> None:
     """End a turn that nothing runs any more: this drain has not begun one."""
     redeliver = _redelivers(agent)
-    await agent.session.decide(lambda state: turn_changes.close_orphan(state, redeliver=redeliver))
+    end = await agent.session.decide(lambda state: turn_changes.close_orphan(state, redeliver=redeliver))
+    if end is not None:
+        _tell_of(agent, end)
 
 
 async def _begin(agent: Agent) -> Turn | None:
@@ -173,9 +188,19 @@ async def _run(agent: Agent, turn: Turn) -> TurnEnded:
             with activity.guard(), inside(activity):
                 await agent.services.turn(turn)
                 return TurnEnded(turn.number, Outcome.COMPLETED)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever it was, it is logged
             if activity.cause is None:
-                logger.exception("session %s: turn %d failed", agent.name, turn.number)
+                report(
+                    logger,
+                    logging.ERROR,
+                    "turn-failed",
+                    "session %s: turn %d failed",
+                    agent.name,
+                    turn.number,
+                    session=agent.name,
+                    turn=turn.number,
+                    error=error,
+                )
                 return TurnEnded(turn.number, Outcome.ERROR, _describe(error))
     if activity.interrupted:
         return TurnEnded(turn.number, Outcome.INTERRUPTED, activity.cause, redeliver=redeliver)
@@ -185,7 +210,7 @@ async def _run(agent: Agent, turn: Turn) -> TurnEnded:
 async def _end(agent: Agent, end: TurnEnded) -> bool:
     """Record how the turn ended, and return whether the drain goes on."""
     end = await agent.session.decide(lambda state: turn_changes.end_turn(state, end))
-    agent.services.announce(EventKind.TURN_ENDED, agent.name, turn=end.turn, outcome=end.outcome.value, cause=end.cause)
+    _tell_of(agent, end)
     more = (await agent.session.confirm()).has_reason_to_run
     if agent.ending or not more:
         agent.activity = None
@@ -193,9 +218,9 @@ async def _end(agent: Agent, end: TurnEnded) -> bool:
     return Effect.START_TURN in effects
 
 
+def _tell_of(agent: Agent, end: TurnEnded) -> None:
+    agent.services.announce(EventKind.TURN_ENDED, agent.name, turn=end.turn, outcome=end.outcome.value, cause=end.cause)
+
+
 def _describe(error: Exception) -> str:
-    try:
-        text = str(error)
-    except Exception:  # noqa: BLE001 - an exception that cannot be told about is one all the same
-        text = "(it has no text)"
-    return f"{type(error).__name__}: {text}"[:LONGEST_CAUSE]
+    return f"{type(error).__name__}: {text_of(error)}"[:LONGEST_CAUSE]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import attrs
@@ -18,6 +19,8 @@ from whenidle_actors.errors import (
     StoreError,
     UnknownSession,
 )
+from whenidle_actors.event_stream import STREAM_CAPACITY
+from whenidle_actors.logs import report
 from whenidle_actors.observation import EventKind
 from whenidle_actors.patience import Patience
 from whenidle_actors.session import Session, check_session_id, fold
@@ -27,8 +30,11 @@ from whenidle_protocol.session_state import SessionState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextvars import Context
 
+    from whenidle_actors.event_stream import EventStream
     from whenidle_actors.observation import HostEvent
+    from whenidle_actors.probe import Probe
     from whenidle_actors.scheduler import SchedulerStatistics
     from whenidle_actors.services import Services
     from whenidle_actors.stores.base import Store, StoreStatistics
@@ -58,6 +64,24 @@ class HostStatistics:
     store: StoreStatistics
 
 
+@attrs.frozen
+class HostLoad:
+    """How much a host has to do at one moment, in numbers that cost nothing to find out."""
+
+    agents: int
+    """Live agents."""
+    turns: int
+    """Turns that run."""
+    turns_waiting: int
+    """Turns that wait for a slot (SPEC 2.11)."""
+    ready: int
+    """Agents whose mailbox waits for a worker."""
+    commits: int
+    """Commits handed to the store and not yet answered."""
+    armed: int
+    """Targets that the alarm holds."""
+
+
 class Host:
     """Creates, finds and disposes agents. Made by `open_host`; all methods belong to the trio thread."""
 
@@ -66,6 +90,7 @@ class Host:
         self._suites: tuple[Suite, ...] = ()
         self._attends = False
         services.registry.restore = self.agent
+        services.registry.restore_all = self._agents
         self._retries: dict[str, Patience] = {}
         """How long to wait before a session that could not be restored is tried again."""
 
@@ -73,6 +98,11 @@ class Host:
     def clock(self) -> Clock:
         """The clock that decides what is due."""
         return self._services.clock
+
+    @property
+    def context(self) -> Context:
+        """The context variables that turns and deliveries start with: those of whoever opened the host."""
+        return self._services.context
 
     @property
     def store(self) -> Store:
@@ -143,8 +173,8 @@ class Host:
             cwd=cwd,
             preset=preset,
         )
-        await self.store.commit(Batch(created=(header,)))
         journal = self._services.journal
+        await journal.commit(Batch(created=(header,)))
         return self._adopt(Session(journal, header, SessionState(fixed_rate=journal.fixed_rate)))
 
     async def agent(self, session_id: str) -> Agent:
@@ -165,6 +195,23 @@ class Host:
                 return found
             await found.next_change()
         return self._adopt(await Session.load(self._services.journal, session_id))
+
+    async def _agents(self, session_ids: Sequence[str]) -> dict[str, Agent]:
+        """Return the agents of some sessions, restored together if need be; what cannot be had at once is left out."""
+        registry, journal = self._services.registry, self._services.journal
+        found: dict[str, Agent] = {}
+        cold: list[str] = []
+        for session_id in session_ids:
+            agent = registry.find(session_id)
+            if agent is None:
+                cold.append(session_id)
+            else:
+                found[session_id] = agent
+        for whole in await journal.store.read_all(cold) if cold else ():
+            with suppress(StoreDamaged):
+                if whole is not None:
+                    found[whole.header.id] = self._adopt(await Session.of(journal, whole))
+        return {session_id: agent for session_id, agent in found.items() if not agent.ending}
 
     async def fork(self, session_id: str, *, upto: int | None = None, new_id: str | None = None) -> Agent:
         """Create a session that begins with the first `upto` events of another, and return its agent (SPEC 3.1).
@@ -197,7 +244,7 @@ class Host:
         journal = self._services.journal
         state = fold(header, records, fixed_rate=journal.fixed_rate)
         inherited = (Append(header.id, 0, records),) if records else ()
-        await self.store.commit(Batch(created=(header,), appends=inherited))
+        await journal.commit(Batch(created=(header,), appends=inherited))
         return self._adopt(Session(journal, header, state))
 
     async def dispose(self, session_id: str) -> None:
@@ -216,11 +263,44 @@ class Host:
     def subscribe(self, observer: Callable[[HostEvent], None]) -> Callable[[], None]:
         """Call `observer` with everything that happens, as it happens, and return what ends that.
 
-        The observer must not block. What it raises is logged.
+        The observer must not block. What it raises is logged. Readers who take their time use `events`.
         """
-        key = object()
-        self._services.observers[key] = observer
-        return lambda: self._services.observers.pop(key, None) and None
+        return self._services.announcer.subscribe(observer)
+
+    def events(self, *, capacity: int = STREAM_CAPACITY) -> EventStream:
+        """Return a stream of everything that happens from now on, for `async with` and `async for`.
+
+        The host never waits for its reader: of more than `capacity` events that wait, the oldest are given up,
+        and an `EventGap` says how many. It ends when the host has stopped: read it outside of the host's block,
+        or in a task that you cancel, if it is to see the end of the host.
+
+        Raises:
+            InvalidArgument: the capacity is not a whole number above 0.
+        """
+        return self._services.announcer.stream(capacity)
+
+    def attach(self, probe: Probe) -> Callable[[], None]:
+        """Have `probe` wrap the work that begins from now on, and return what ends that; for `whenidle.telemetry`.
+
+        Raises:
+            CompositionError: the host has a probe.
+        """
+        return self._services.announcer.attach(probe)
+
+    def load(self) -> HostLoad:
+        """Return how much there is to do now.
+
+        It takes the same time for any number of agents, and may be called from any thread.
+        """
+        services = self._services
+        return HostLoad(
+            agents=len(services.registry.live),
+            turns=services.turn_slots.borrowed_tokens,
+            turns_waiting=services.turn_slots.statistics().tasks_waiting,
+            ready=len(services.scheduler.ready),
+            commits=self.store.statistics().waiting,
+            armed=len(services.alarm),
+        )
 
     def statistics(self) -> HostStatistics:
         """Return what the host is doing now."""
@@ -325,8 +405,16 @@ class Host:
     async def _take_up(self, session_id: str) -> None:
         try:
             agent = await self.agent(session_id)
-        except Exception as error:
-            logger.exception("session %s cannot be restored", session_id)
+        except Exception as error:  # noqa: BLE001 - logged; other sessions go on
+            report(
+                logger,
+                logging.ERROR,
+                "session-not-restored",
+                "session %s cannot be restored",
+                session_id,
+                session=session_id,
+                error=error,
+            )
             self._services.announce(EventKind.RESTORE_FAILED, session_id, error=str(error))
             if not isinstance(error, StoreDamaged | UnknownSession):
                 self._services.start(self._restore_later, session_id)
@@ -342,7 +430,10 @@ class Host:
 
     async def ring(self) -> None:
         """Fire what comes due, for as long as the host runs."""
-        await self._services.alarm.run(self.fire)
+        await self._services.alarm.run(self.fire, self._stepped)
+
+    def _stepped(self, by_millis: float) -> None:
+        self._services.announce(EventKind.CLOCK_STEPPED, "", by_millis=round(by_millis))
 
     async def passivate(self) -> None:
         """Drop quiet agents from memory, for as long as the host runs."""
@@ -353,9 +444,11 @@ class Host:
         while True:
             changes = await self.store.changed_elsewhere()
             if changes.tasks:
+                self._services.announce(EventKind.TASK_CHANGED_ELSEWHERE, "")
                 for suite in self._suites:
                     suite.look()
             for session_id in changes.sessions:
+                self._services.announce(EventKind.SESSION_CHANGED_ELSEWHERE, session_id)
                 agent = self._services.registry.live.get(session_id)
                 if agent is None:
                     self._services.restore_soon(session_id)
@@ -377,8 +470,16 @@ class Host:
             await agent.in_mailbox(look)
         except AgentDisposed:
             pass
-        except Exception:
-            logger.exception("session %s could not look at what was appended", agent.id)
+        except Exception as error:  # noqa: BLE001 - logged; the agent is restored from its log later
+            report(
+                logger,
+                logging.ERROR,
+                "session-not-followed",
+                "session %s could not look at what was appended",
+                agent.id,
+                session=agent.id,
+                error=error,
+            )
         registry = self._services.registry
         if agent.ending and not agent.is_faulted:
             while registry.live.get(agent.id) is agent:

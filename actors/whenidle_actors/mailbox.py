@@ -205,6 +205,24 @@ class Mailbox(ABC):
     def wake(self) -> None:
         """Put the actor, idle until now, on the ready list."""
 
+    def take_in_hand(self) -> bool:
+        """Take the actor in hand if it is idle, and return whether it was: what is sent to it waits until `let_go`.
+
+        An actor that must look at its state anew, because it was restarted, is not to be had.
+        """
+        fresh = self.lifecycle is Lifecycle.NEW and self.record is None
+        if self.backlog is not None or not (fresh or self.lifecycle is _SERVING):
+            return False
+        self.backlog = Backlog()
+        return True
+
+    def let_go(self) -> None:
+        """Make the actor idle, or have it continued in its turn."""
+        if self.has_work():
+            self.wake()
+        elif self.lifecycle is _SERVING:
+            self.backlog = self.busy = None
+
     def has_work(self) -> bool:
         """Tell whether a worker must still run this actor."""
         if self.lifecycle is Lifecycle.SERVING:

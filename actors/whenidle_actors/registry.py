@@ -11,10 +11,13 @@ import trio
 from whenidle_actors.observation import EventKind
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from whenidle_actors.agent import Agent
     from whenidle_actors.agent_core import AgentCore
+
+_NO_WAIT = 1e-6
+"""Seconds that are not waited for. Sums of times are rounded, and virtual time cannot move by a rounding error."""
 
 
 class Registry:
@@ -32,6 +35,8 @@ class Registry:
         """Whether the host stops: nothing new is to begin."""
         self.restore: Callable[[str], Awaitable[Agent]]
         """How to get the agent of a session that may not be in memory: `Host.agent`, set by the host."""
+        self.restore_all: Callable[[Sequence[str]], Awaitable[dict[str, Agent]]]
+        """How to get those of several sessions together, as far as they are to be had at once; set by the host."""
         self.passivated: int = 0
         """How often an agent was passivated."""
         self._after = passivate_after
@@ -88,7 +93,7 @@ class Registry:
         """Passivate what has been quiet for `after` seconds, and return how long to wait for the next."""
         while self._quiet:
             agent, since = next(iter(self._quiet.items()))
-            if (wait := since + after - trio.current_time()) > 0:
+            if (wait := since + after - trio.current_time()) > _NO_WAIT:
                 return wait
             del self._quiet[agent]
             self._passivate(agent)

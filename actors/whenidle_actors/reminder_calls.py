@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whenidle_actors.session import Session
+    from whenidle_actors.tracing import Tracing
     from whenidle_protocol.session_state import SessionState
     from whenidle_protocol.tools import Request
+    from whenidle_protocol.turn_changes import Decided
 
 
 def read(
@@ -62,8 +64,8 @@ async def preflight(session: Session, request: Request) -> SessionState:
         raise _uncertain(request) from error
 
 
-async def serve(session: Session, request: Request) -> Any:
-    """Answer `request`; what it changes is durable when this returns.
+async def serve(session: Session, request: Request, tracing: Tracing | None = None) -> Any:
+    """Answer `request`; what it changes is durable when this returns, with its trace if there is one.
 
     Raises:
         ToolError: the answer is a refusal.
@@ -76,7 +78,13 @@ async def serve(session: Session, request: Request) -> Any:
         if isinstance(request, DeleteRequest):
             return await session.decide(lambda state: reminder_changes.delete(state, request))
         now = from_millis(session.now_millis)
-        return await session.decide(lambda state: reminder_changes.create(state, request, now))
+
+        def create(state: SessionState) -> Decided[dict[str, Any]]:
+            events, answer = reminder_changes.create(state, request, now)
+            trace = None if tracing is None else tracing.created(session.header.id, answer["id"])
+            return (events if trace is None else (*events, trace)), answer
+
+        return await session.decide(create)
     except StoreError as error:
         raise _uncertain(request) from error
 

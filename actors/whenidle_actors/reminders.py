@@ -22,9 +22,11 @@ from whenidle_actors.errors import (
     StoreDamaged,
     UnknownSession,
 )
+from whenidle_actors.logs import report
 from whenidle_actors.observation import EventKind
 from whenidle_actors.patience import Patience
-from whenidle_clock import from_millis
+from whenidle_actors.probe import Work
+from whenidle_clock import from_millis, to_millis
 from whenidle_protocol import reminder_changes
 from whenidle_protocol.errors import ToolError
 from whenidle_protocol.reminders import Batch, Nothing, OneShot
@@ -33,6 +35,7 @@ from whenidle_protocol.tools import MAX_PROMPT_BYTES, internal_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
 
     from whenidle_actors.agent import Agent
     from whenidle_actors.agent_core import AgentCore
@@ -128,19 +131,19 @@ class Reminders:
             return await agent.in_queue(lambda: self._serve(agent, request))
         except ToolError as error:
             if error.__cause__ is not None:
-                logger.warning("session %s: %s: %s", agent.name, tool, error, exc_info=error.__cause__)
+                _log_failure(agent, tool, error)
             return error.answer()
         except (AgentDisposed, AgentFaulted):
             raise
-        except Exception:
-            logger.exception("session %s: %s failed", agent.name, tool)
+        except Exception as error:  # noqa: BLE001 - logged; what it says is no business of the model's
+            _log_failure(agent, tool, error)
             return internal_error().answer()
 
     async def _serve(self, agent: AgentCore, request: Request) -> Any:
         """Answer a call in the agent's mailbox, and have what is due looked at once the log is no longer in doubt."""
         await reminder_calls.preflight(agent.session, request)
         try:
-            return await reminder_calls.serve(agent.session, request)
+            return await reminder_calls.serve(agent.session, request, self.services.announcer.tracing)
         finally:
             self.recompute(agent)
 
@@ -219,8 +222,16 @@ class Reminders:
         except (StoreDamaged, UnknownSession) as error:
             agent.lose_log(error)
             return False
-        except Exception as error:
-            logger.warning("session %s: a delivery failed, trying again", agent.name, exc_info=error)
+        except Exception as error:  # noqa: BLE001 - whatever it was, what is due must not be lost
+            report(
+                logger,
+                logging.WARNING,
+                "reminder-delivery-failed",
+                "session %s: a delivery failed, trying again",
+                agent.name,
+                session=agent.name,
+                error=error,
+            )
             self.services.announce(EventKind.DELIVERY_FAILED, agent.name, error=repr(error))
             with trio.CancelScope() as pursuit.nap:
                 await patience.wait()
@@ -242,11 +253,35 @@ class Reminders:
         def deliver(state: SessionState) -> Decided[Decision]:
             return ((), Nothing()) if withdrawn() else reminder_changes.deliver(state, from_millis(session.now_millis))
 
-        decision = await session.decide(deliver)
-        if isinstance(decision, OneShot):
-            ids = [decision.record.id]
-        elif isinstance(decision, Batch):
-            ids = [item.record.id for item in decision.items]
-        else:
-            return
-        self.services.announce(EventKind.REMINDER_DELIVERED, agent.name, reminders=ids)
+        announcer = self.services.announcer
+        with announcer.work(Work.DELIVERY, agent.name) as note:
+            delivered = _delivered(await session.decide(deliver))
+            ids = [reminder for reminder, _ in delivered]
+            late_millis = [session.now_millis - to_millis(due) for _, due in delivered]
+            if delivered:
+                self.services.announce(EventKind.REMINDER_DELIVERED, agent.name, reminders=ids, late_millis=late_millis)
+            traces = await announcer.traces(self.services.journal.store, [(agent.name, reminder) for reminder in ids])
+            note(schedules=ids, traces=traces, late_millis=late_millis)
+
+
+def _log_failure(agent: AgentCore, tool: str, error: Exception) -> None:
+    report(
+        logger,
+        logging.WARNING,
+        "tool-failed",
+        "session %s: %s failed",
+        agent.name,
+        tool,
+        session=agent.name,
+        tool=tool,
+        error=error,
+    )
+
+
+def _delivered(decision: Decision) -> list[tuple[str, datetime]]:
+    """Return what a decision has delivered: ids of reminders, and the occurrence of each."""
+    if isinstance(decision, OneShot):
+        return [(decision.record.id, decision.record.scheduled_at)]
+    if isinstance(decision, Batch):
+        return [(item.record.id, item.occurrence_at) for item in decision.items]
+    return []

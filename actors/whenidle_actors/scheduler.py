@@ -15,6 +15,7 @@ import trio
 
 from whenidle_actors.deadlock import serving
 from whenidle_actors.errors import CompositionError, InvalidArgument
+from whenidle_actors.logs import report
 from whenidle_actors.mailbox import MailboxPolicy, Setup
 from whenidle_actors.supervisor import Supervisor
 from whenidle_actors.worker import Worker
@@ -44,11 +45,16 @@ class SchedulerStatistics:
 
 
 def _log_dead_letter(letter: DeadLetter) -> None:
-    logger.warning(
+    report(
+        logger,
+        logging.WARNING,
+        "dead-letter",
         "dead letter for actor %r (%s): a %s",
         letter.actor,
         letter.reason.value,
         type(letter.message).__name__,
+        actor=letter.actor,
+        reason=letter.reason.value,
     )
 
 
@@ -168,8 +174,8 @@ class Scheduler:
         """Hand a dead letter to the hook."""
         try:
             self._on_dead_letter(letter)
-        except Exception:
-            logger.exception("the dead-letter hook failed")
+        except Exception as error:  # noqa: BLE001 - a hook is nobody's business but its own
+            report(logger, logging.ERROR, "dead-letter-hook-failed", "the dead-letter hook failed", error=error)
 
     # For workers ------------------------------------------------------------------------------
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from contextvars import Context, copy_context
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from whenidle_actors.activity import beside_all
-from whenidle_actors.observation import EventKind, HostEvent
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -17,14 +15,14 @@ if TYPE_CHECKING:
 
     import trio
 
+    from whenidle_actors.announcer import Announcer
+    from whenidle_actors.observation import EventKind
     from whenidle_actors.registry import Registry
     from whenidle_actors.scheduler import Scheduler
     from whenidle_actors.session import Journal
     from whenidle_actors.supervision import Supervision
     from whenidle_actors.turn import Redelivery, TurnFunction
     from whenidle_clock import Alarm, Clock
-
-logger: logging.Logger = logging.getLogger("whenidle.host")
 
 
 @attrs.frozen(eq=False)
@@ -49,8 +47,13 @@ class Services:
     """Has the agent of a session made live, and look at what it has to do, without waiting for it."""
     durable: bool
     """Whether the host was given a store; without one nothing may be promised (SPEC 5.1)."""
-    _context: Context = attrs.field(factory=copy_context, init=False)
-    observers: dict[object, Callable[[HostEvent], None]] = attrs.Factory(dict[object, "Callable[[HostEvent], None]"])
+    context: Context = attrs.field(factory=copy_context, init=False)
+    """The context variables of whoever opened the host."""
+
+    @property
+    def announcer(self) -> Announcer:
+        """The host's observers."""
+        return self.journal.announcer
 
     @property
     def clock(self) -> Clock:
@@ -62,19 +65,12 @@ class Services:
 
         It sees the context variables of whoever opened the host, not those of whoever happens to start it.
         """
-        self._context.run(self._start, work, *args)
+        self.context.run(self._start, work, *args)
 
     def _start(self, work: Callable[..., Awaitable[object]], *args: Any) -> None:
         with beside_all():
             self.nursery.start_soon(work, *args)
 
     def announce(self, kind: EventKind, session_id: str, **detail: Any) -> None:
-        """Tell every observer; what one of them raises is logged and stops nobody else."""
-        if not self.observers:
-            return
-        event = HostEvent(kind, session_id, self.clock.now(), detail)
-        for observer in tuple(self.observers.values()):
-            try:
-                observer(event)
-            except Exception:
-                logger.exception("an observer failed on %s of session %s", kind, session_id)
+        """Tell every observer of the host; see `Announcer.announce`."""
+        self.announcer.announce(kind, session_id, **detail)

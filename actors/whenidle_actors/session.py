@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 import attrs
 import trio
 
+from whenidle_actors.announcer import Announcer
 from whenidle_actors.errors import InvalidArgument, SequenceConflict, SessionExists, StoreDamaged
 from whenidle_actors.stores.base import IDLE_INDEX, Append, Batch, SessionIndex
 from whenidle_protocol import session_state
@@ -23,7 +24,7 @@ from whenidle_protocol.events import encode
 from whenidle_protocol.session_state import SessionState, apply_record, check_inherited, replay
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from whenidle_actors.stores.base import SessionHeader, SessionSlice, Store
     from whenidle_actors.stores.task_rows import Receipt, TaskWrite
@@ -82,6 +83,22 @@ class Journal:
     clock: Clock
     fixed_rate: bool = True
     """Whether reminder logs may hold `every` records (SPEC 5.4)."""
+    announcer: Announcer = attrs.field(
+        default=attrs.Factory(lambda self: Announcer(self.clock), takes_self=True), init=False, eq=False, repr=False
+    )
+    """Who hears of what is committed."""
+
+    def commit_all(self, batches: Sequence[Batch]) -> Awaitable[list[Exception | None]]:
+        """Commit as `Store.commit_all`, seen by whoever attends to the host."""
+        if self.announcer.attended:
+            return self.announcer.commit_all(self.store, batches)
+        return self.store.commit_all(batches)
+
+    def commit(self, batch: Batch) -> Awaitable[None]:
+        """Commit as `Store.commit`, seen by whoever attends to the host."""
+        if self.announcer.attended:
+            return self.announcer.commit(self.store, batch)
+        return self.store.commit(batch)
 
 
 @attrs.frozen
@@ -93,6 +110,15 @@ class Beside:
 
 
 NOTHING_BESIDE = Beside()
+
+
+@attrs.frozen
+class Draft:
+    """A commit of one session that is yet to be made."""
+
+    batch: Batch
+    state: SessionState
+    """The fold when it is durable."""
 
 
 def fold(header: SessionHeader, records: Iterable[EventRecord], *, fixed_rate: bool = True) -> SessionState:
@@ -165,7 +191,15 @@ class Session:
             UnknownSession: there is none of that id.
             StoreDamaged: the log cannot be folded, or the store cannot be read.
         """
-        whole = await journal.store.read(session_id)
+        return await cls.of(journal, await journal.store.read(session_id))
+
+    @classmethod
+    async def of(cls, journal: Journal, whole: SessionSlice) -> Session:
+        """Fold a session that was read as a whole.
+
+        Raises:
+            StoreDamaged: the log cannot be folded.
+        """
         return cls(journal, whole.header, await _fold_gently(whole, journal))
 
     @property
@@ -244,12 +278,29 @@ class Session:
             if not events:
                 return answer
             try:
-                await self._append(state, events, beside)
+                draft = self._draft(state, events, beside)
+                await self._journal.commit(draft.batch)
             except SequenceConflict:
                 continue
+            self.keep(draft)
             return answer
 
-    async def _append(self, state: SessionState, events: Sequence[Event], beside: Beside) -> None:
+    def draft(self, decision: Callable[[SessionState], tuple[Sequence[Event], object]], beside: Beside) -> Draft:
+        """Return what `decide` would commit, to be committed together with what others draft.
+
+        The session is in doubt until it is told with `keep` that the draft is durable. Only without a doubt, and
+        for a decision that makes events.
+        """
+        state = self.confirmed_state
+        assert state is not None  # noqa: S101 - see above
+        events, _ = decision(state)
+        return self._draft(state, events, beside)
+
+    def keep(self, draft: Draft) -> None:
+        """Take note that a draft, the last one that was made, is durable."""
+        self._fold = draft.state
+
+    def _draft(self, state: SessionState, events: Sequence[Event], beside: Beside) -> Draft:
         # The fold runs ahead of the commit, so that the index can be part of it and an event that may
         # not follow never reaches the log. Whatever goes wrong, the fold is dropped and read back.
         self._fold = None
@@ -262,8 +313,7 @@ class Session:
         if healthy and state.reminders.corrupt is not None:
             raise state.reminders.corrupt
         append = Append(self.header.id, expected, records, index_of(state))
-        await self._journal.store.commit(Batch((append,), tasks=beside.tasks, receipts=beside.receipts))
-        self._fold = state
+        return Draft(Batch((append,), tasks=beside.tasks, receipts=beside.receipts), state)
 
 
 class SessionToBe(Session):
@@ -283,7 +333,7 @@ class SessionToBe(Session):
         """
         append, answer = opening(self._journal, self.header, decision)
         try:
-            await self._journal.store.commit(Batch((append,), (self.header,), beside.tasks, beside.receipts))
+            await self._journal.commit(Batch((append,), (self.header,), beside.tasks, beside.receipts))
         except SessionExists:
             found = await Session.load(self._journal, self.header.id)
             return await found.decide(decision, beside=beside)

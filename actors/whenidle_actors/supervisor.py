@@ -11,6 +11,7 @@ import trio
 
 from whenidle_actors.backlog import Backlog
 from whenidle_actors.errors import ActorStopped
+from whenidle_actors.logs import report
 from whenidle_actors.mailbox import NO_MORE_MESSAGES, Lifecycle
 from whenidle_actors.supervision import (
     DEFAULT_SUPERVISION,
@@ -130,7 +131,7 @@ class Supervisor:
     def _note_fault(self, actor: Actor, error: BaseException) -> None:
         """Count and log an exception out of the actor's own code."""
         self._faults += 1
-        logger.error("actor %r failed", actor.name, exc_info=error)
+        report(logger, logging.ERROR, "actor-failed", "actor %r failed", actor.name, actor=actor.name, error=error)
 
     # Stopping ---------------------------------------------------------------------------------
 
@@ -219,5 +220,14 @@ class Supervisor:
     def _tell_subclass(actor: Actor, hook: Any, error: Exception) -> None:
         try:
             hook(error)
-        except Exception:
-            logger.exception("%s of actor %r failed", hook.__name__, actor.name)
+        except Exception as failure:  # noqa: BLE001 - logged
+            report(
+                logger,
+                logging.ERROR,
+                "actor-hook-failed",
+                "%s of actor %r failed",
+                hook.__name__,
+                actor.name,
+                actor=actor.name,
+                error=failure,
+            )

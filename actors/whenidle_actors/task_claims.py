@@ -13,6 +13,7 @@ from whenidle_actors.errors import (
     UnknownSession,
 )
 from whenidle_actors.task_commits import admit_to, admit_to_new, creates_session
+from whenidle_actors.task_traces import delivering
 from whenidle_protocol.task_admission import Admission
 
 _SHOWN_OF_AN_ID = 128
@@ -76,8 +77,12 @@ async def _admit_to_agent(services: Services, agent: Agent, choose: Choose, note
     """Claim the agent as soon as it is idle, without a checkpoint between that and the claim."""
 
     async def admit(withdrawn: Callable[[], bool]) -> Admission:
-        admission = await choose()
-        return await admit_to(agent.session, services.journal, Admission() if withdrawn() else admission, note)
+        chosen = await choose()
+        admission = Admission() if withdrawn() else chosen
+        with delivering(services.journal.announcer, admission) as delivered:
+            await admit_to(agent.session, services.journal, admission, note)
+            await delivered(services.journal.store)
+        return admission
 
     while True:
         try:
@@ -93,7 +98,9 @@ async def _admit_to_new(
     if admission.delivered and not creates_session(admission):
         raise unknown or UnknownSession(admission.delivered[0].session_id)
     try:
-        await admit_to_new(services.journal, admission, note)
+        with delivering(services.journal.announcer, admission) as delivered:
+            await admit_to_new(services.journal, admission, note)
+            await delivered(services.journal.store)
     except SessionExists as found:
         return await _admit_to_found(services, found.session_id, choose, note, wait)
     except CommitUncertain:

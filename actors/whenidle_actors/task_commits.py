@@ -18,13 +18,21 @@ if TYPE_CHECKING:
 
     from whenidle_actors.session import Journal, Session
     from whenidle_actors.stores.base import Append
+    from whenidle_protocol.events import Message
+    from whenidle_protocol.session_state import SessionState
     from whenidle_protocol.task_admission import Admission
     from whenidle_protocol.task_delivery import Due
+    from whenidle_protocol.turn_changes import Decided
 
     Choose: TypeAlias = Callable[[], Awaitable[Admission]]
     """Reads the tasks as they are and decides what of them is to enter the inbox now."""
     Note: TypeAlias = Callable[[Admission], None]
     """Told of what was admitted as soon as that is durable, whatever becomes of the caller."""
+
+
+def delivery_of(text: str) -> Callable[[SessionState], Decided[Message]]:
+    """Return the decision that puts a message about tasks into an inbox."""
+    return lambda state: turn_changes.insert(state, Lane.NEXT_TURN, text, Source.SCHEDULE, wake=True)
 
 
 async def admit_to(session: Session, journal: Journal, admission: Admission, note: Note) -> Admission:
@@ -40,12 +48,9 @@ async def admit_to(session: Session, journal: Journal, admission: Admission, not
     text = admission.text
     try:
         if text is not None:
-            await session.decide(
-                lambda state: turn_changes.insert(state, Lane.NEXT_TURN, text, Source.SCHEDULE, wake=True),
-                beside=beside,
-            )
+            await session.decide(delivery_of(text), beside=beside)
         elif beside.tasks:
-            await journal.store.commit(Batch(tasks=beside.tasks))
+            await journal.commit(Batch(tasks=beside.tasks))
     except CommitUncertain:
         if not await is_written(journal.store, beside.tasks[0]):
             raise
@@ -69,7 +74,7 @@ async def admit_to_new(journal: Journal, admission: Admission, note: Note) -> Ad
         batch = attrs.evolve(batch, created=(header,), appends=(append,))
     try:
         if beside.tasks:
-            await journal.store.commit(batch)
+            await journal.commit(batch)
     except CommitUncertain:
         if not await is_written(journal.store, beside.tasks[0]):
             raise
@@ -89,9 +94,5 @@ def _maker(admission: Admission) -> Due:
 def _first_message(due: Due, text: str, journal: Journal) -> tuple[SessionHeader, Append]:
     target = due.task.target
     header = SessionHeader(due.session_id, due.decided_at, cwd=target.cwd, preset=target.preset)
-    append, _ = opening(
-        journal,
-        header,
-        lambda state: turn_changes.insert(state, Lane.NEXT_TURN, text, Source.SCHEDULE, wake=True),
-    )
+    append, _ = opening(journal, header, delivery_of(text))
     return header, append

@@ -1,4 +1,6 @@
-"""Which due tasks are delivered when: one alarm for them all, a sweep when it rings, a pursuit a destination.
+"""Which due tasks are delivered when: one alarm for them all, and a sweep when it rings.
+
+A sweep delivers to idle sessions in rounds, many at a time. What waits for something gets a pursuit of its own.
 
 Tasks lie in the store. In memory there is only what is being delivered now.
 """
@@ -9,9 +11,13 @@ import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import trio
+
+from whenidle_actors.logs import report
 from whenidle_actors.observation import EventKind
 from whenidle_actors.patience import Patience
 from whenidle_actors.task_pursuit import Destination, Office, TaskPursuit
+from whenidle_actors.task_rounds import TaskRound
 from whenidle_clock import to_millis
 
 if TYPE_CHECKING:
@@ -29,6 +35,12 @@ logger: logging.Logger = logging.getLogger("whenidle.tasks")
 
 _SWEEP = 500
 """Rows read at a time when many tasks are due."""
+
+_ROUND = 100
+"""Sessions that are delivered to together: a thousand tasks share an fsync, and are decided about in some 50 ms."""
+
+_ROUNDS_COMMITTING = 2
+"""Rounds whose commits may wait at once, while the next is prepared: the store never waits for a decision."""
 
 _MOST_PURSUITS = 1_000
 """Destinations delivered to at once; more wait in the store until there is room.
@@ -87,8 +99,10 @@ class TaskDeliveries:
                 self._again = False
                 try:
                     await self._sweep_once()
-                except Exception as error:
-                    logger.warning("due tasks cannot be read, trying again", exc_info=error)
+                except Exception as error:  # noqa: BLE001 - whatever it was, what is due must not be lost
+                    report(
+                        logger, logging.WARNING, "tasks-not-read", "due tasks cannot be read, trying again", error=error
+                    )
                     self._again = True
                     await patience.wait()
         finally:
@@ -97,26 +111,26 @@ class TaskDeliveries:
     async def _sweep_once(self) -> None:
         store = self._services.journal.store
         now_millis = self._services.clock.now_millis()
-        found: dict[Destination, None] = {}
         after: tuple[int, str] | None = None
         while True:
             rows = await store.due_tasks(now_millis, after=after, limit=_SWEEP)
-            if not self._find(rows, found):
-                break  # `_leave` looks again
+            found: dict[Destination, None] = {}
+            roomy = self._find(rows, found)
+            await self._deliver(found)
+            if not roomy:
+                if self._at_work >= _MOST_PURSUITS:
+                    break  # `_leave` looks again
+                self._crowded = False
+                continue
             if len(rows) < _SWEEP:
                 next_millis = await store.next_due(now_millis)
                 if next_millis is not None:
                     self._arm(next_millis)
                 break
             after = (rows[-1].next_millis or 0, rows[-1].id)
-        for destination in found:
-            self._begin(destination)
 
     def _find(self, rows: Iterable[TaskRow], found: dict[Destination, None]) -> bool:
-        """Add the destinations of `rows` that are to be pursued to those that were `found`, while there is room.
-
-        A destination has many rows and one pursuit, which is begun when all of them have been looked at.
-        """
+        """Add the destinations of `rows` that nobody pursues to those that were `found`, while there is room."""
         for row in rows:
             destination = Destination.of(row)
             pursuit = self._pursuits.get(destination)
@@ -129,9 +143,36 @@ class TaskDeliveries:
                 found[destination] = None
         return True
 
-    def _begin(self, destination: Destination) -> None:
+    async def _deliver(self, found: Iterable[Destination]) -> None:
+        """Deliver to what was found: to idle sessions in rounds, and to the others each by a pursuit.
+
+        A probe sees deliveries one by one, so that each stands for itself in a trace.
+        """
+        together: list[str] = []
+        for destination in found:
+            if destination.session_id is None or self._services.announcer.tracing is not None:
+                self._begin(destination)
+            else:
+                together.append(destination.session_id)
+        committing = trio.Semaphore(_ROUNDS_COMMITTING)
+        async with trio.open_nursery() as nursery:
+            for start in range(0, len(together), _ROUND):
+                next_round = TaskRound(self._office, together[start : start + _ROUND])
+                await next_round.prepare()
+                await committing.acquire()
+                nursery.start_soon(self._finish, next_round, committing)
+
+    async def _finish(self, prepared: TaskRound, committing: trio.Semaphore) -> None:
+        """Commit a round, and have what it leaves over pursued."""
+        try:
+            for session_id, error in (await prepared.commit()).items():
+                self._begin(Destination(session_id, None), error)
+        finally:
+            committing.release()
+
+    def _begin(self, destination: Destination, failure: Exception | None = None) -> None:
         self._at_work += 1
-        pursuit = self._pursuits[destination] = TaskPursuit(self._office, destination)
+        pursuit = self._pursuits[destination] = TaskPursuit(self._office, destination, failure)
         self._services.start(self._run_pursuit, destination, pursuit)
 
     async def _run_pursuit(self, destination: Destination, pursuit: TaskPursuit) -> None:
@@ -159,13 +200,16 @@ class TaskDeliveries:
     def admitted(self, admission: Admission) -> None:
         """Tell of what is in an inbox now, and take note of what comes next."""
         decided: tuple[Due | Skipped, ...] = (*admission.delivered, *admission.skipped)
-        for each in decided:
-            self.changed(each.after)
-        if admission.delivered:
+        following = [each.after.scheduled_at for each in decided if each.after.active]
+        if following:
+            self._arm(to_millis(min(following)))
+        if admission.delivered and self._services.announcer.heard:
             self._services.announce(
                 EventKind.TASK_DELIVERED,
                 admission.delivered[0].session_id,
                 tasks=[due.task.id for due in admission.delivered],
+                late_millis=[due.late_millis for due in admission.delivered],
+                missed=[due.missed for due in admission.delivered],
             )
 
     def _damaged(self, row: TaskRow, error: StoreDamaged) -> None:
@@ -173,5 +217,13 @@ class TaskDeliveries:
         version = (row.id, row.updated_millis)
         if version not in self._reported:
             self._reported.add(version)
-            logger.error("a due task cannot be read and is not delivered: %s", error)
+            report(
+                logger,
+                logging.ERROR,
+                "task-damaged",
+                "task %s is due, cannot be read and is not delivered",
+                row.id,
+                task=row.id,
+                error=error,
+            )
             self._services.announce(EventKind.DELIVERY_FAILED, row.session_id or "", task=row.id, error=str(error))

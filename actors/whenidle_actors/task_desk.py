@@ -207,7 +207,7 @@ class TaskDesk:
         """Commit a change; of one whose outcome is unknown, read back whether it happened (SPEC 3.2)."""
         created = () if session is None else (session,)
         try:
-            await self.journal.store.commit(Batch(created=created, tasks=(write,)))
+            await self.journal.commit(Batch(created=created, tasks=(write,)))
         except CommitUncertain:
             if not await is_written(self.journal.store, write):
                 raise

@@ -11,11 +11,13 @@ from whenidle_actors.errors import (
     AgentDisposed,
     AgentFaulted,
     MaintenanceAborted,
+    SequenceConflict,
     StoreDamaged,
     TaskConflict,
     UnknownSession,
     UnknownTask,
 )
+from whenidle_actors.logs import report
 from whenidle_actors.observation import EventKind
 from whenidle_actors.patience import Patience
 from whenidle_actors.stores.base import Batch
@@ -77,12 +79,18 @@ class TaskPursuit:
     """The work of delivering what is due for one destination, until nothing is.
 
     What is due is read from the store inside each claim, so that it is all there is at that moment.
+
+    Args:
+        office: the task suite.
+        destination: where it goes.
+        failure: how an attempt ended that somebody else has made.
     """
 
-    def __init__(self, office: Office, destination: Destination) -> None:
+    def __init__(self, office: Office, destination: Destination, failure: Exception | None = None) -> None:
         self._office = office
         self._services = office.services
         self._destination = destination
+        self._failure = failure
         self._patience = Patience(office.services.random)
         self._again = True
         self._decided_at: datetime = EPOCH
@@ -97,6 +105,8 @@ class TaskPursuit:
     async def run(self) -> None:
         """Deliver until nothing is due; what fails is tried again."""
         more = False
+        if self._failure is not None:
+            await self._bear(self._failure)
         while (more or self._again) and not self._services.registry.closing:
             self._again = False
             more = await self._step()
@@ -105,18 +115,20 @@ class TaskPursuit:
         """Make one attempt, and return whether there is to be another."""
         try:
             more = await self._attempt()
-        except (AgentDisposed, MaintenanceAborted, TaskConflict):
-            return True
-        except AgentFaulted as error:
-            await self._sit_out(error)
-            return True
         except Exception as error:  # noqa: BLE001 - whatever it was, what is due must not be lost
-            self._complain(error)
-            with self._office.aside():
-                await self._patience.wait()
+            await self._bear(error)
             return True
         self._patience.reset()
         return more
+
+    async def _bear(self, error: Exception) -> None:
+        """Wait until there is a point in another attempt."""
+        if isinstance(error, AgentFaulted):
+            await self._sit_out(error)
+        elif not isinstance(error, AgentDisposed | MaintenanceAborted | TaskConflict | SequenceConflict):
+            self._complain(error)
+            with self._office.aside():
+                await self._patience.wait()
 
     async def _attempt(self) -> bool:
         """Deliver a one-shot, or everything recurring, of what is due."""
@@ -155,11 +167,19 @@ class TaskPursuit:
         failures = [(due, fail(due, reason)) for due in failed if not due.creates]
         if not failures:
             return
-        await self._services.journal.store.commit(
-            Batch(tasks=tuple(change(due.task, after) for due, after in failures))
-        )
+        await self._services.journal.commit(Batch(tasks=tuple(change(due.task, after) for due, after in failures)))
         for due, after in failures:
-            logger.warning("task %s could not be delivered to session %s: %s", after.id, due.session_id, reason)
+            report(
+                logger,
+                logging.WARNING,
+                "task-undeliverable",
+                "task %s could not be delivered to session %s: %s",
+                after.id,
+                due.session_id,
+                reason,
+                task=after.id,
+                session=due.session_id,
+            )
             self._services.announce(EventKind.TASK_FAILED, due.session_id, tasks=[after.id], error=reason)
 
     async def _due(self) -> list[Task]:
@@ -168,9 +188,11 @@ class TaskPursuit:
         session_id, task_id = self._destination.session_id, self._destination.task_id
         if task_id is not None:
             try:
-                return self._read([await store.task(task_id)])
+                row = await store.task(task_id)
             except UnknownTask:
                 return []
+            # One that was given another target meanwhile is another pursuit's: whoever changed it has had it looked at.
+            return self._read([row]) if row.session_id is None else []
         tasks: list[Task] = []
         after: tuple[int, str] | None = None
         while True:
@@ -212,6 +234,15 @@ class TaskPursuit:
     def _complain(self, error: Exception) -> None:
         destination = self._destination
         where = f"task {destination.task_id}" if destination.session_id is None else f"session {destination.session_id}"
-        logger.warning("%s: a delivery of tasks failed, trying again", where, exc_info=error)
+        report(
+            logger,
+            logging.WARNING,
+            "task-delivery-failed",
+            "%s: a delivery of tasks failed, trying again",
+            where,
+            task=destination.task_id,
+            session=destination.session_id,
+            error=error,
+        )
         detail = {} if destination.task_id is None else {"task": destination.task_id}
         self._services.announce(EventKind.DELIVERY_FAILED, destination.session_id or "", error=repr(error), **detail)

@@ -6,44 +6,21 @@ destination that something is due for now.
 
 from __future__ import annotations
 
-import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from whenidle_actors.errors import (
-    AgentDisposed,
-    AgentFaulted,
-    CompositionError,
-    MaintenanceAborted,
-    StoreDamaged,
-    StoreError,
-    TaskConflict,
-)
+from whenidle_actors import task_calls
+from whenidle_actors.errors import AgentDisposed, AgentFaulted, CompositionError, MaintenanceAborted, TaskConflict
 from whenidle_actors.task_claims import admit_when_idle
 from whenidle_actors.task_deliveries import TaskDeliveries
 from whenidle_actors.task_desk import TaskDesk
-from whenidle_protocol.errors import ToolError
 from whenidle_protocol.task_admission import Admission
-from whenidle_protocol.task_answers import (
-    delete_answer,
-    error_answer,
-    internal_error,
-    list_answer,
-    not_found,
-    persistence_uncertain,
-    task_answer,
-)
+from whenidle_protocol.task_answers import internal_error
 from whenidle_protocol.task_delivery import run_now
-from whenidle_protocol.task_requests import CreateTask, DeleteTask, ListTasks, ViewTask
-from whenidle_protocol.task_schemas import CREATE, LIST, VIEW, task_tools
+from whenidle_protocol.task_requests import CreateTask
+from whenidle_protocol.task_schemas import task_tools
 from whenidle_protocol.task_settings import Caller, TaskSettings
-from whenidle_protocol.task_tools import (
-    check_caller,
-    read_create,
-    read_edit,
-    read_list,
-    read_view,
-)
+from whenidle_protocol.task_tools import check_caller
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -55,8 +32,6 @@ if TYPE_CHECKING:
     from whenidle_protocol.task_record import Task
     from whenidle_protocol.task_requests import TaskRequest
     from whenidle_protocol.tool_schemas import ToolSchema
-
-logger: logging.Logger = logging.getLogger("whenidle.tasks")
 
 T = TypeVar("T")
 
@@ -152,48 +127,22 @@ class Tasks:
         """See `Suite.call`; without a calling agent the answer is `internal_error` (SPEC 6.1)."""
         try:
             caller = check_caller(None if agent is None else _caller(agent))
-            request = _read(tool, arguments, self.settings)
+            request = task_calls.read(tool, arguments, self.settings)
             assert agent is not None  # noqa: S101 - `check_caller` has seen to it
-            return await agent.in_queue(lambda: self._serve(request, caller, agent))
+            allows = None if self._may is None else partial(self._allows, agent)
+            return await agent.in_queue(partial(self._serve, agent, request, caller, allows))
         except (AgentDisposed, AgentFaulted):
             raise
-        except Exception as error:
-            if not isinstance(error, ToolError) or error.__cause__ is not None:
-                logger.warning("session %s: %s failed", agent and agent.name, tool, exc_info=error)
-            return error_answer(error, tool)
+        except Exception as error:  # noqa: BLE001 - it is logged, and what it says is no business of the model's
+            return task_calls.refusal(error, tool, None if agent is None else agent.id)
 
-    async def _serve(self, request: TaskRequest, caller: Caller, agent: Agent) -> Any:
-        """Answer a call, in the agent's mailbox."""
-        desk = self.desk
-        try:
-            if isinstance(request, CreateTask):
-                return task_answer(await desk.create(request, caller))
-            if isinstance(request, ListTasks):
-                sees = None if self._may is None else partial(self._allows, agent, "view")
-                tasks, total = await desk.page(request, sees)
-                return list_answer(tasks, total, request)
-            if isinstance(request, ViewTask):
-                return task_answer(await self._visible(request.id, agent, "view"))
-            if self._may is not None:
-                action = "delete" if isinstance(request, DeleteTask) else "update"
-                await self._visible(request.id, agent, action)
-            after = await desk.edit(request, caller)
-            return delete_answer(request.id) if after is None else task_answer(after)
-        except StoreDamaged as error:
-            raise internal_error() from error
-        except StoreError as error:
-            raise _uncertain(request) from error
-
-    async def _visible(self, task_id: str, agent: Agent, action: str) -> Task:
-        """Return a task that the agent may act on like this.
-
-        Raises:
-            ToolError: `schedule_not_found`, there is none, or it is hidden.
-        """
-        task = await self.desk.view(task_id)
-        if not self._allows(agent, action, task):
-            raise not_found(task_id)
-        return task
+    async def _serve(self, agent: Agent, request: TaskRequest, caller: Caller, allows: task_calls.Allows | None) -> Any:
+        """Answer a call in the agent's mailbox."""
+        answer = await task_calls.serve(self.desk, request, caller, allows)
+        tracing = agent.services.announcer.tracing
+        if tracing is not None and isinstance(request, CreateTask):
+            await tracing.keep(agent.session, answer["id"])
+        return answer
 
     def _allows(self, agent: Agent, action: str, task: Task) -> bool:
         """Return what the host's hook says.
@@ -201,8 +150,7 @@ class Tasks:
         Raises:
             ToolError: `internal_error`, the hook failed; nothing is shown or changed then.
         """
-        if self._may is None:
-            return True
+        assert self._may is not None  # noqa: S101 - else nobody asks
         try:
             return self._may(agent, action, task)
         except Exception as error:
@@ -226,7 +174,10 @@ class Tasks:
         async def choose() -> Admission:
             if done:  # an attempt that was aborted came through after all
                 return Admission()
-            return Admission((run_now(await self.desk.view(task_id), self.services.clock.now()),))
+            task = await self.desk.view(task_id)
+            if task.target.session_id != session_id:  # it was given another target meanwhile: begin again
+                return Admission()
+            return Admission((run_now(task, self.services.clock.now()),))
 
         def note(admission: Admission) -> None:
             done.extend(due.after for due in admission.delivered)
@@ -251,27 +202,3 @@ def _mounted(part: T | None) -> T:
 def _caller(agent: Agent) -> Caller:
     header = agent.header
     return Caller(agent.id, header.delegation_depth, header.cwd, header.preset)
-
-
-def _read(tool: str, arguments: Mapping[str, Any], settings: TaskSettings) -> TaskRequest:
-    """Return a call as a request.
-
-    Raises:
-        ToolError: the arguments are not what the tool takes.
-    """
-    given = dict(arguments) if hasattr(arguments, "keys") else arguments
-    if tool == CREATE:
-        return read_create(given, max_prompt_bytes=settings.max_prompt_bytes)
-    if tool == LIST:
-        return read_list(given)
-    return read_view(given) if tool == VIEW else read_edit(given, max_prompt_bytes=settings.max_prompt_bytes)
-
-
-def _uncertain(request: TaskRequest) -> ToolError:
-    if isinstance(request, CreateTask):
-        return persistence_uncertain("create")
-    if isinstance(request, ListTasks):
-        return persistence_uncertain("list")
-    if isinstance(request, ViewTask):
-        return persistence_uncertain("view", request.id)
-    return persistence_uncertain("delete" if isinstance(request, DeleteTask) else "update", request.id)

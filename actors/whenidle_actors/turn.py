@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
+from whenidle_actors.message_fates import history_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whenidle_actors.agent import Agent
     from whenidle_protocol.events import Message
+    from whenidle_protocol.message_history import MessageHistory
 
 
 class Redelivery(enum.Enum):
@@ -60,6 +63,16 @@ class Turn:
             StoreError: as `Store.commit`.
         """
         await self.agent.note(self.number, data)
+
+    async def history(self) -> MessageHistory | None:
+        """Return what became so far of the message that was taken first, by this turn and those before it.
+
+        When a turn is redelivered, this is where it finds what the interrupted one noted last. Reads the whole log.
+
+        Raises:
+            StoreError: the log cannot be read.
+        """
+        return await history_of(self.agent.services.journal.store, self.agent.id, self.messages[0].id)
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Call one of the agent's tools while the turn runs; see `Agent.call_tool`."""

@@ -183,15 +183,8 @@ class Worker:
                     ask.settle(result)
                 elif was is not _SERVING:
                     self._supervisor.completed(actor, was)
-        self._put_back(actor)
+        actor.let_go()
         return None
-
-    def _put_back(self, actor: Actor) -> None:
-        """Make an actor idle, or have it continued in its turn."""
-        if actor.has_work():
-            self._scheduler.make_ready(actor)
-        elif actor.lifecycle is _SERVING:
-            actor.backlog = actor.busy = None
 
     async def _finish(self, actor: Actor, blocked: Blocked) -> None:
         """See blocked code to its end while another worker holds the ready list."""

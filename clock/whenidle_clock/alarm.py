@@ -22,6 +22,10 @@ Taking out that many holds the loop for less than a millisecond, beside what `fi
 STEP_MILLIS = 2.0
 """What the wall may differ from monotonic time by for having been read a moment later, and floored."""
 
+SILENT_STEP_MILLIS = 1_000.0
+"""What is told of as a step though nobody announced it. A clock that is slewed by the most that NTP does, 500 parts
+in a million, moves by 30 ms in a slice of a minute."""
+
 
 @attrs.frozen
 class AlarmStatistics:
@@ -64,6 +68,7 @@ class Alarm(Generic[K]):
         self._waiting_for: float = -math.inf
         self._nap = trio.CancelScope()
         self._wall_ahead = 0.0
+        self._last_ahead = 0.0  # when it was looked at last for a step to tell of
         self._fired = 0
         self._rearmed = 0
         self._early_wakes = 0
@@ -112,7 +117,7 @@ class Alarm(Generic[K]):
             steps_seen=self._steps_seen,
         )
 
-    async def run(self, fire: Callable[[list[K]], None]) -> None:
+    async def run(self, fire: Callable[[list[K]], None], stepped: Callable[[float], None] | None = None) -> None:
         """Fire what comes due, until cancelled.
 
         `fire` is called with keys whose target the wall clock has reached, never before (SPEC 1.3), at
@@ -123,7 +128,11 @@ class Alarm(Generic[K]):
 
         Set back, the wall clock is waited for again; stepped forward, what it passed fires at once.
 
-        An exception of `fire` ends the run and is passed on; the keys of that call stay disarmed.
+        `stepped` is told by how many milliseconds the wall clock was stepped, negative if back: of each step that
+        was noticed at once, if it is 2 ms or more, and of one that nobody announced, at the end of the slice, if it
+        is a second or more; less may be drift. Several steps before the alarm gets to look are one.
+
+        An exception of `fire` or `stepped` ends the run and is passed on; the keys of that call stay disarmed.
         Cancelled, no key is lost: what was not fired stays armed, and `run` may be called again.
 
         Raises:
@@ -134,6 +143,7 @@ class Alarm(Generic[K]):
         self._running = True
         try:
             with self._clock.watch_steps() as watch:
+                self._last_ahead = self._read_wall_ahead()
                 while True:
                     if keys := self._queue.take_due(self._clock.now_millis(), FIRE_LIMIT):
                         self._fired += len(keys)
@@ -143,9 +153,13 @@ class Alarm(Generic[K]):
                         earliest = self._queue.earliest()
                         self._waiting_for = math.inf if earliest is None else earliest
                         self._wall_ahead = self._read_wall_ahead()
+                        noticed = False
                         with trio.CancelScope() as self._nap:
-                            self._steps_seen += await rest(self._clock, watch, self._waiting_for)
+                            noticed = await rest(self._clock, watch, self._waiting_for)
                         self._waiting_for = -math.inf
+                        self._steps_seen += noticed
+                        if stepped is not None:
+                            self._tell_of_step(stepped, noticed=noticed)
                         self._early_wakes += not self._is_due()
         finally:
             self._running = False
@@ -165,6 +179,13 @@ class Alarm(Generic[K]):
     def _was_stepped(self) -> bool:
         """Tell whether the wall moved against monotonic time since the wait began."""
         return abs(self._read_wall_ahead() - self._wall_ahead) > STEP_MILLIS
+
+    def _tell_of_step(self, stepped: Callable[[float], None], *, noticed: bool) -> None:
+        ahead = self._read_wall_ahead()
+        by_millis, self._last_ahead = ahead - self._last_ahead, ahead
+        # What is noticed after it was told of, because something else ended the wait, is not told again.
+        if abs(by_millis) >= (STEP_MILLIS if noticed else SILENT_STEP_MILLIS):
+            stepped(by_millis)
 
     def _read_wall_ahead(self) -> float:
         return self._clock.now_millis() - self._clock.monotonic() * 1000

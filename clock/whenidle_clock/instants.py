@@ -4,6 +4,7 @@ Inside, an instant is often an integer of milliseconds since 1970-01-01T00:00:00
 here are integer arithmetic: no float ever stands for an instant.
 """
 
+import functools
 import re
 from datetime import UTC, datetime, timedelta
 
@@ -17,6 +18,8 @@ MAX_INSTANT = datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)
 """The last instant that can be written down."""
 
 _MILLISECOND = timedelta(milliseconds=1)
+_DAY = 86_400_000
+_KEPT_TEXTS = 1024
 
 MIN_MILLIS = (MIN_INSTANT - EPOCH) // _MILLISECOND
 """`MIN_INSTANT` in milliseconds since the epoch."""
@@ -41,6 +44,9 @@ def to_millis(instant: datetime) -> int:
         ValueError: `instant` is naive.
         InstantOutOfRange: its offset carries it outside years 0001-9999 UTC.
     """
+    if instant.tzinfo is UTC:  # within the years, and the usual case: half the time
+        since = instant - EPOCH
+        return since.days * _DAY + since.seconds * 1000 + since.microseconds // 1000
     if instant.utcoffset() is None:
         raise ValueError(
             f"an instant needs a time zone: {instant.isoformat()} has none; "
@@ -74,8 +80,12 @@ def check_millis(millis: int) -> int:
     )
 
 
+@functools.lru_cache(maxsize=_KEPT_TEXTS)
 def format_instant(instant: datetime) -> str:
     """Write an aware instant in the wire form `YYYY-MM-DDTHH:mm:ss.SSSZ`, a finer part floored.
+
+    What many things share, the moment of a decision and the times at which people like to be reminded, is
+    written once and kept.
 
     Raises:
         ValueError: `instant` is naive.
@@ -83,7 +93,7 @@ def format_instant(instant: datetime) -> str:
     """
     if instant.tzinfo is not UTC:
         instant = from_millis(to_millis(instant))
-    return f"{instant.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
+    return f"{instant.isoformat('T', 'milliseconds')[: -len('+00:00')]}Z"
 
 
 def parse_instant(text: str) -> datetime:

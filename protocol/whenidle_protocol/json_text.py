@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from json.encoder import encode_basestring
+from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any, Final, cast
 
 MAX_DEPTH: Final = 200
@@ -38,6 +38,17 @@ def stringify(value: Any) -> str:
     parts: list[str] = []
     _write(value, parts.append, MAX_DEPTH)
     return "".join(parts)
+
+
+def printable_string(text: str) -> str:
+    """Return the JSON text of a string, with each character that is not seen written out.
+
+    It is for messages that repeat somebody's words: nothing in it moves a cursor or turns the direction of text.
+    """
+    quoted = stringify(text)
+    if quoted.isprintable():
+        return quoted
+    return "".join(each if each.isprintable() else encode_basestring_ascii(each)[1:-1] for each in quoted)
 
 
 def parse(text: str) -> Any:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import attrs
+from msgspec import Struct
 
 from whenidle_clock.instants import format_instant
 from whenidle_protocol.task_delivery import Due, Skipped, deliver
 from whenidle_protocol.task_framing import frame
-from whenidle_protocol.task_json import canonical_fields
+from whenidle_protocol.task_json import struct_text
 from whenidle_protocol.task_timing import is_one_shot
 
 if TYPE_CHECKING:
@@ -66,16 +67,27 @@ def admit(tasks: Iterable[Task], now: datetime, settings: TaskSettings) -> Admis
     return Admission(tuple(dues) if one_shot is None else (one_shot,), tuple(skipped))
 
 
+class _Receipt(Struct, rename="camel", gc=False):
+    # In the order of canonical JSON.
+    delivered_at: str
+    late_millis: int
+    missed: int
+    scheduled_at: str
+    skipped: int
+    target_session_id: str
+    task_id: str
+
+
 def receipt_text(due: Due) -> str:
     """Return what is kept of a delivery, as canonical JSON (SPEC 6.8)."""
-    return canonical_fields(
-        {
-            "taskId": due.task.id,
-            "scheduledAt": format_instant(due.occurrence),
-            "deliveredAt": format_instant(due.decided_at),
-            "targetSessionId": due.session_id,
-            "lateMillis": due.late_millis,
-            "missed": due.missed,
-            "skipped": due.skipped,
-        }
+    return struct_text(
+        _Receipt(
+            format_instant(due.decided_at),
+            due.late_millis,
+            due.missed,
+            format_instant(due.occurrence),
+            due.skipped,
+            due.session_id,
+            due.task.id,
+        )
     )

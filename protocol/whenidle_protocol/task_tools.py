@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from whenidle_clock.instants import parse_instant
 from whenidle_protocol.errors import TaskCode, ToolError
-from whenidle_protocol.json_text import stringify
+from whenidle_protocol.json_text import printable_string
 from whenidle_protocol.json_values import json_object, safe_integer
 from whenidle_protocol.task_answers import internal_error, not_found, subagent_session
 from whenidle_protocol.task_ids import is_task_id
@@ -237,7 +237,7 @@ def _object(arguments: Any, *allowed: str) -> dict[str, Any]:
         raise _malformed(f"Give the arguments as an object; {takes}.")
     for name in given:
         if name not in allowed:
-            shown = stringify(str(name)[:_SHOWN_OF_A_NAME])
+            shown = printable_string(str(name)[:_SHOWN_OF_A_NAME])
             raise _malformed(f"There is no argument {shown}; {takes}.")
     return given
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import attrs
 
 from whenidle_protocol.errors import ReminderCode, ToolError
-from whenidle_protocol.json_text import stringify
+from whenidle_protocol.json_text import printable_string
 from whenidle_protocol.json_values import json_object
 from whenidle_protocol.rules import after, at, every
 from whenidle_protocol.schedule_change import AfterReminder, AtReminder, EveryReminder, encode_record
@@ -189,7 +189,7 @@ def _object(arguments: Any, *allowed: str) -> dict[str, Any]:
         raise ToolError(ReminderCode.INVALID_SELECTOR, f"Give the arguments as an object; {_takes(allowed)}.")
     for name in given:
         if name not in allowed:
-            shown = stringify(str(name)[:_SHOWN_OF_A_NAME])
+            shown = printable_string(str(name)[:_SHOWN_OF_A_NAME])
             raise ToolError(ReminderCode.INVALID_SELECTOR, f"There is no argument {shown}; {_takes(allowed)}.")
     return given
 

@@ -67,14 +67,16 @@ def replace(state: SessionState, message_id: str, text: str) -> Decided[None]:
     return (MessageReplaced(message_id, text),), None
 
 
-def close_orphan(state: SessionState, *, redeliver: bool) -> Decided[None]:
-    """End a turn that a log left open though nothing runs it: its process died (SPEC 2.5, 4)."""
+def close_orphan(state: SessionState, *, redeliver: bool) -> Decided[TurnEnded | None]:
+    """End a turn that a log left open though nothing runs it: its process died (SPEC 2.5, 4); answer how, if any."""
     turn = state.turn
     if turn is None:
         return (), None
     if turn.abort_cause is not None:
-        return (TurnEnded(turn.number, Outcome.ABORTED, turn.abort_cause),), None
-    return (TurnEnded(turn.number, Outcome.INTERRUPTED, redeliver=redeliver),), None
+        end = TurnEnded(turn.number, Outcome.ABORTED, turn.abort_cause)
+    else:
+        end = TurnEnded(turn.number, Outcome.INTERRUPTED, redeliver=redeliver)
+    return (end,), end
 
 
 def begin_turn(state: SessionState) -> Decided[None]:

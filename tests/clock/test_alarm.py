@@ -345,3 +345,47 @@ async def test_statistics_tell_what_happened(clock: VirtualClock, running: Alarm
     assert running.statistics() == AlarmStatistics(armed=1, stale=1, fired=1, rearmed=2, early_wakes=4, steps_seen=1)
     with pytest.raises(AttributeError):
         running.statistics().armed = 5  # type: ignore[misc]  # frozen is the point
+
+
+async def test_steps_are_told_with_their_size(clock: VirtualClock, alarm: Alarm[str], nursery: trio.Nursery) -> None:
+    """Each announced step is told of at once, forward and back; time that merely passes is not."""
+    told: list[float] = []
+    fired: list[str] = []
+    nursery.start_soon(alarm.run, fired.extend, told.append)
+    alarm.arm("a", T0 + HOUR)
+    await wait_all_tasks_blocked()
+    await clock.advance(ms(10 * MINUTE))
+    clock.step(ms(-5 * SECOND))
+    await wait_all_tasks_blocked()
+    clock.step(ms(2 * HOUR))
+    await wait_all_tasks_blocked()
+    assert (told, fired) == ([-5 * SECOND, 2 * HOUR], ["a"])
+
+
+async def test_a_step_between_two_waits_has_its_size(
+    clock: VirtualClock, alarm: Alarm[str], nursery: trio.Nursery
+) -> None:
+    """A step that comes while something fires is told of with what it moved the clock by, not by nothing."""
+    told: list[float] = []
+    nursery.start_soon(alarm.run, lambda _: clock.step(ms(MINUTE)), told.append)
+    alarm.arm("a", T0 + SECOND)
+    await wait_all_tasks_blocked()
+    await clock.advance(ms(SECOND))
+    await wait_all_tasks_blocked()
+    assert told == [MINUTE]
+
+
+async def test_a_silent_step_is_told_of_at_the_end_of_the_slice(
+    clock: VirtualClock, alarm: Alarm[str], nursery: trio.Nursery
+) -> None:
+    """From a second on it is a step; less than that may be drift, and is passed over."""
+    told: list[float] = []
+    nursery.start_soon(alarm.run, lambda _: None, told.append)
+    alarm.arm("a", T0 + HOUR)
+    await wait_all_tasks_blocked()
+    clock.step(ms(SECOND - 1), announce=False)
+    await clock.advance(ms(2 * MINUTE))
+    assert told == []
+    clock.step(ms(SECOND), announce=False)
+    await clock.advance(ms(2 * MINUTE))
+    assert told == [SECOND]

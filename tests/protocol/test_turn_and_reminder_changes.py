@@ -165,10 +165,10 @@ def test_a_turn_found_open_is_interrupted_or_was_cancelled() -> None:
     state = running()
     for redeliver in (True, False):
         interrupted = TurnEnded(1, Outcome.INTERRUPTED, redeliver=redeliver)
-        assert turn_changes.close_orphan(state, redeliver=redeliver) == ((interrupted,), None)
+        assert turn_changes.close_orphan(state, redeliver=redeliver) == ((interrupted,), interrupted)
     committed(state, turn_changes.abort_turn(state, "user", keep_inbox=True))
     aborted = TurnEnded(1, Outcome.ABORTED, "user")
-    assert turn_changes.close_orphan(state, redeliver=True) == ((aborted,), None)
+    assert turn_changes.close_orphan(state, redeliver=True) == ((aborted,), aborted)
     committed(state, turn_changes.close_orphan(state, redeliver=True))
     assert turn_changes.close_orphan(state, redeliver=True) == ((), None)
 

@@ -85,8 +85,8 @@ def test_what_is_not_pending_can_be_neither(running: SessionState, name: Any) ->
 def test_an_orphan_is_interrupted(running: SessionState) -> None:
     """A turn that nothing runs any more is interrupted, and redelivered if that is wanted."""
     for redeliver in (True, False):
-        events, answer = turn_changes.close_orphan(running, redeliver=redeliver)
-        assert (events, answer) == ((TurnEnded(1, Outcome.INTERRUPTED, redeliver=redeliver),), None)
+        end = TurnEnded(1, Outcome.INTERRUPTED, redeliver=redeliver)
+        assert turn_changes.close_orphan(running, redeliver=redeliver) == ((end,), end)
 
 
 def test_an_orphan_that_was_cancelled_is_aborted(running: SessionState) -> None:

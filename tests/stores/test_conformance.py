@@ -381,3 +381,17 @@ def test_a_store_has_a_name_for_messages(store: Store) -> None:
     """A store is called by its path, or `memory`."""
     is_file = isinstance(store, sqlite_package.SqliteStore)
     assert store.name.endswith("test.store") if is_file else store.name == "memory"
+
+
+async def test_every_commit_changes_the_revision(store: Store) -> None:
+    """One that is refused, a read and the time that passes do not."""
+    async with store.opened(Role.HOST):
+        first = await store.revision()
+        await store.commit(creates("a"))
+        second = await store.revision()
+        with pytest.raises(SessionExists):
+            await store.commit(creates("a"))
+        await store.sessions()
+        assert first != second == await store.revision()
+        await store.commit(appends("a", 0, records(1)))
+        assert await store.revision() != second

@@ -12,6 +12,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from whenidle_actors.errors import (
     CommitRefused,
+    CommitUncertain,
     SequenceConflict,
     SessionExists,
     StoreBusy,
@@ -20,7 +21,7 @@ from whenidle_actors.errors import (
     UnknownSession,
     UnknownTask,
 )
-from whenidle_actors.stores.base import Batch, Role, SessionIndex, StoreStatistics, TaskPage
+from whenidle_actors.stores.base import Batch, Receipt, Retention, Role, SessionIndex, StoreStatistics, TaskPage
 from whenidle_actors.stores.sqlite import SqliteStore, writer
 
 from .helpers import (
@@ -35,6 +36,7 @@ from .helpers import (
     receipt,
     record,
     records,
+    sqlite_error,
     task,
 )
 
@@ -104,7 +106,7 @@ async def test_waiting_commits_share_one_transaction(store: SqliteStore, gate: G
 
 
 async def test_plain_appends_are_written_together(path: Path, gate: Gate) -> None:
-    """Appends of a group take a fixed number of statements, and each session gets its own events and index."""
+    """Appends of a group take a few statements, and each session gets its own events and index."""
     statements: list[str] = []
 
     def before(_connection: sqlite3.Connection, statement: str) -> None:
@@ -125,7 +127,8 @@ async def test_plain_appends_are_written_together(path: Path, gate: Gate) -> Non
                     await crowd.commit(name, appends(name, length, records(1 + number % 3, length), index))
                 statements.clear()
             assert set(crowd.outcomes.values()) == {None}
-            assert [statement for statement in statements if not statement.startswith("PRAGMA")] == ["COMMIT"]
+            written = [statement for statement in statements if statement.startswith(("INSERT", "UPDATE"))]
+            assert len(written) < len(names)
             for number, name in enumerate(names):
                 part = before_them[name]
                 after = await store.read(name)
@@ -191,6 +194,125 @@ async def test_a_refused_task_write_does_not_harm_its_neighbours(store: SqliteSt
         assert isinstance(crowd.outcomes["nobody's"], UnknownTask)
         assert store.statistics() == StoreStatistics(commits=4, refused=3, groups=2)
         assert await store.tasks() == TaskPage((task("w", 9, creator="d"),), 1)
+        assert list(await store.check()) == []
+
+
+def delivers(
+    task_id: str, session_id: str, *, next_millis: int | None = 50, version: int = 1, length: int = 0
+) -> Batch:
+    """Return what a delivery writes: a message, the task after it, and its receipt."""
+    row = task(task_id, next_millis, version + 1, session_id=session_id, creator="c")
+    return Batch(appends(session_id, length).appends, (), puts(row, expected=version).tasks, (receipt(task_id),))
+
+
+def tasks_of(*names: str) -> Batch:
+    """Return one session and one active task for each name."""
+    rows = tuple(task(name, 5, session_id=name, creator="c") for name in names)
+    return Batch(created=creates(*names).created, tasks=puts(*rows).tasks)
+
+
+async def test_deliveries_are_written_together(path: Path, gate: Gate) -> None:
+    """Deliveries of a group take a few statements; tasks that go on and tasks that end are counted."""
+    statements: list[str] = []
+
+    def before(_connection: sqlite3.Connection, statement: str) -> None:
+        statements.append(statement)
+        if statement == "BEGIN IMMEDIATE":
+            gate.pass_through()
+
+    store = SqliteStore(path, retention=Retention(records=2), connection_factory=connections(before))
+    names = [f"s{number}" for number in range(300)]
+    async with store.opened(Role.HOST):
+        await store.commit(tasks_of(*names))
+        for round_ in range(1, 4):
+            first = delivers("s0", "s0", version=round_, length=round_ - 1)
+            async with held_back(store, gate, first=first) as crowd:
+                for number, name in enumerate(names[1:], 1):
+                    next_millis = 50 + number if round_ < 3 or number % 2 else None
+                    batch = delivers(name, name, next_millis=next_millis, version=round_, length=round_ - 1)
+                    await crowd.commit(name, batch)
+                statements.clear()
+            assert set(crowd.outcomes.values()) == {None}
+            written = [each for each in statements if each.startswith(("INSERT", "UPDATE", "SELECT"))]
+            assert len(written) < 30 + (2 * len(names) if round_ == 3 else 0)  # the third receipt pushes the first out
+        assert store.statistics() == StoreStatistics(commits=901, groups=4)
+        assert await store.count_active_tasks() == await store.count_active_tasks("c") == 151
+        for name in ("s0", "s1", "s2", "s299"):
+            assert (await store.read(name)).length == 3
+            assert len((await store.receipts(name)).receipts) == 2
+        assert (await store.task("s299")).next_millis == 349
+        assert (await store.task("s298")).next_millis is None
+        assert list(await store.check()) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        (delivers("a", "a", version=7), TaskConflict),
+        (delivers("a", "a", length=1), SequenceConflict),
+        (delivers("a", "unknown"), UnknownSession),
+        (delivers("unknown", "a"), TaskConflict),
+        (Batch(appends("a", 0).appends, receipts=(receipt("unknown"),)), UnknownTask),
+        (Batch(appends("a", 0).appends, receipts=(Receipt("a", 1, 1, "\ud800"),)), CommitRefused),
+    ],
+)
+async def test_a_delivery_that_cannot_be_written_does_not_harm_its_neighbours(
+    store: SqliteStore, gate: Gate, wrong: Batch, reason: type[StoreError]
+) -> None:
+    """In a group of deliveries the one that is refused gets its reason and leaves nothing; the others are durable."""
+    async with store.opened(Role.HOST):
+        await store.commit(tasks_of("a", "b", "c"))
+        async with held_back(store, gate, first=delivers("b", "b")) as crowd:
+            await crowd.commit("wrong", wrong)
+            await crowd.commit("last", delivers("c", "c", next_millis=None))
+        assert type(crowd.outcomes.pop("wrong")) is reason
+        assert set(crowd.outcomes.values()) == {None}
+        assert store.statistics() == StoreStatistics(commits=3, refused=1, groups=2)
+        assert [(await store.read(name)).length for name in "abc"] == [0, 1, 1]
+        assert [len((await store.receipts(name)).receipts) for name in "abc"] == [0, 1, 1]
+        assert await store.count_active_tasks("c") == 2
+        assert list(await store.check()) == []
+
+
+async def test_what_is_unusual_about_a_task_is_written_too(store: SqliteStore, gate: Gate) -> None:
+    """In a group: a task that was paused, one that changes twice, and two receipts of one task in one commit."""
+    async with store.opened(Role.HOST):
+        await store.commit(tasks_of("a", "b", "c"))
+        await store.commit(puts(task("b", None, 2, creator="c"), expected=1))
+        async with held_back(store, gate, first=delivers("a", "a")) as crowd:
+            await crowd.commit("paused", puts(task("b", 9, 3, creator="c"), expected=2))
+            await crowd.commit("again", delivers("a", "a", version=2, length=1))
+            await crowd.commit("twice", Batch(receipts=(receipt("c", 1), receipt("c", 2))))
+        assert set(crowd.outcomes.values()) == {None}
+        assert store.statistics().groups == 3
+        assert await store.count_active_tasks("c") == 3
+        assert [len((await store.receipts(name)).receipts) for name in "abc"] == [2, 0, 2]
+        assert list(await store.check()) == []
+
+
+async def test_a_commit_of_a_group_whose_outcome_is_unknown_leaves_all_of_it_in_doubt(path: Path) -> None:
+    """Deliveries that were written together are uncertain together, and all are there or none."""
+    gate = Gate()
+
+    def before(_connection: sqlite3.Connection, statement: str) -> None:
+        if statement == "BEGIN IMMEDIATE":
+            gate.pass_through()
+        if statement == "COMMIT" and failing:
+            failing.clear()
+            raise sqlite_error(sqlite3.SQLITE_IOERR, "disk I/O error")
+
+    failing: list[bool] = []
+    store = SqliteStore(path, connection_factory=connections(before))
+    async with store.opened(Role.HOST):
+        await store.commit(tasks_of("a", "b", "c"))
+        async with held_back(store, gate, first=delivers("a", "a")) as crowd:
+            await crowd.commit("b", delivers("b", "b"))
+            await crowd.commit("c", delivers("c", "c"))
+            failing.append(True)
+        assert {type(error) for error in crowd.outcomes.values()} == {CommitUncertain}
+        assert store.statistics() == StoreStatistics(commits=1, uncertain=3, groups=1)
+        assert {(await store.read(name)).length for name in "abc"} == {0}
+        await store.commit(delivers("a", "a"))
         assert list(await store.check()) == []
 
 

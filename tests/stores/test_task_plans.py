@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from whenidle_actors.stores.base import Batch, Retention, Role, TaskWrite
-from whenidle_actors.stores.sqlite import SqliteStore, applying, task_reading
+from whenidle_actors.stores.sqlite import SqliteStore, applying, group_applying, task_reading
 from whenidle_actors.stores.task_rows import DEFAULT_RETENTION
 
-from .helpers import connections, deletes, puts, receipt, task
+from .helpers import appends, connections, creates, deletes, puts, receipt, task
 
 Read = Callable[[sqlite3.Connection], Any]
 
@@ -99,6 +99,36 @@ async def test_writes_use_an_index(filled: Path, name: str) -> None:
         assert line.startswith(("SEARCH ", "SCALAR SUBQUERY", "CORRELATED SCALAR SUBQUERY")) or (
             line == "SCAN task_totals"
         ), (statement, line)
+
+
+async def test_a_group_uses_an_index(filled: Path) -> None:
+    """Many deliveries written together look nothing through but the rows that are given."""
+    await fill_sessions(filled)
+    batches = [
+        Batch(
+            appends(f"t{number}", 0).appends,
+            tasks=puts(task(f"t{number}", 9, 2, session_id="s", creator="c"), expected=1).tasks,
+            receipts=(receipt(f"t{number}", 1), receipt(f"o{number}", 1)),
+        )
+        for number in range(3)
+    ]
+
+    def write(connection: sqlite3.Connection) -> None:
+        assert group_applying.apply_together(connection, batches, Retention(records=3))
+
+    found = list(plans(filled, write))
+    assert len({statement for statement, _ in found}) > 4
+    given = ("SCAN given", "MATERIALIZE", "CO-ROUTINE", "SCAN 2 CONSTANT ROWS", "SCAN 4 CONSTANT ROWS", "SCAN")
+    for statement, line in found:
+        looked_up = line.startswith(("SEARCH ", "SCALAR SUBQUERY", "CORRELATED SCALAR SUBQUERY"))
+        table = line.startswith("SCAN ") and line.split()[1] in {"tasks", "sessions", "events", "receipts", "first"}
+        assert looked_up or (line.startswith(given) and not table), (statement, line)
+
+
+async def fill_sessions(path: Path) -> None:
+    """Make the sessions `t0`, `t1` and `t2`."""
+    async with SqliteStore(path).opened(Role.HOST) as store:
+        await store.commit(creates("t0", "t1", "t2"))
 
 
 async def test_a_page_and_its_total_are_of_one_moment(filled: Path) -> None:

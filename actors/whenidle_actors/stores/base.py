@@ -14,8 +14,9 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 import attrs
+import trio
 
-from whenidle_actors.errors import InvalidArgument
+from whenidle_actors.errors import InvalidArgument, StoreError
 from whenidle_actors.stores.task_rows import (
     DEFAULT_RETENTION,
     Receipt,
@@ -194,6 +195,25 @@ class Store(ABC):
             StoreClosed: the store is not open.
         """
 
+    async def commit_all(self, batches: Sequence[Batch]) -> list[Exception | None]:
+        """Commit several batches, each by itself as `commit` does, and return what that raised for each, or None.
+
+        A batch that is refused takes nothing with it. If cancelled, those whose write has not begun are
+        withdrawn.
+
+        Raises:
+            StoreClosed: the store is not open; nothing changed.
+        """
+        answers: list[Exception | None] = []
+        for batch in batches:
+            try:
+                await self.commit(batch)
+            except Exception as error:  # noqa: BLE001 - an answer like any other
+                answers.append(error)
+            else:
+                answers.append(None)
+        return answers
+
     @abstractmethod
     async def read(self, session_id: str, start: int = 0) -> SessionSlice:
         """Return header, index and the records numbered `start` and above, as one consistent view.
@@ -207,6 +227,22 @@ class Store(ABC):
             CommitUncertain: an earlier commit's outcome still cannot be told; try again later.
             InvalidArgument: `start` is negative.
         """
+
+    async def read_all(self, session_ids: Sequence[str]) -> list[SessionSlice | None]:
+        """Return what `read` gives for each of some sessions; None where that fails or would take long.
+
+        It is for sessions that can as well be read one by one. What is returned is as good as from `read`.
+
+        Raises:
+            CommitUncertain: as `read`.
+        """
+        found: list[SessionSlice | None] = []
+        for session_id in session_ids:
+            try:
+                found.append(await self.read(session_id))
+            except StoreError:
+                found.append(None)
+        return found
 
     @abstractmethod
     async def sessions(self, *, after: str = "", limit: int = 500) -> tuple[SessionHeader, ...]:
@@ -271,6 +307,16 @@ class Store(ABC):
             InvalidArgument: `limit` is not positive.
         """
 
+    async def due_tasks_of(
+        self, session_ids: Sequence[str], until_millis: int, *, limit: int = 500
+    ) -> list[tuple[TaskRow, ...]]:
+        """Return what `due_tasks` gives for each of some sessions, up to `limit` tasks of each.
+
+        Raises:
+            InvalidArgument: `limit` is not positive.
+        """
+        return [await self.due_tasks(until_millis, session_id=each, limit=limit) for each in session_ids]
+
     @abstractmethod
     async def next_due(self, after_millis: int | None = None) -> int | None:
         """Return the earliest next occurrence of all active tasks, of those above `after_millis` if it is given.
@@ -300,6 +346,18 @@ class Store(ABC):
         Raises:
             StoreClosed: the store was closed meanwhile.
         """
+
+    async def revision(self) -> int:
+        """Return a number that is another one after every commit, whoever made it; cheap, for looking often.
+
+        It means nothing but that, and nothing any more after the store was closed. A store that others can reach,
+        too, has to ask for it; here are counted the commits of this one.
+
+        Raises:
+            StoreClosed, StoreError: as `read`.
+        """
+        await trio.lowlevel.checkpoint()
+        return self.statistics().commits
 
     @abstractmethod
     async def check(self) -> Sequence[str]:

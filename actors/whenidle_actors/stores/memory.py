@@ -84,6 +84,10 @@ class MemoryStore(Store):
     async def commit(self, batch: Batch) -> None:
         """See `Store.commit`. The write is one step that nothing can interrupt."""
         await trio.lowlevel.checkpoint()
+        self.apply_now(batch)
+
+    def apply_now(self, batch: Batch) -> None:
+        """Commit like `commit`, without letting others run first."""
         self._require_open()
         try:
             changed = self._prepare(batch)

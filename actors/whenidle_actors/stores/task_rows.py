@@ -120,13 +120,18 @@ class Retention:
         if self.age <= timedelta(0):
             raise InvalidArgument(f"age is {self.age}; it must be positive")
 
+    @property
+    def age_millis(self) -> int:
+        """`age` in milliseconds."""
+        return self.age // timedelta(milliseconds=1)
+
     def surplus(self, kept: int, oldest: Sequence[int], newest: int) -> int:
         """Return how many of the `oldest` go, where `kept` are there with the one that was just added.
 
         `oldest` holds the `delivered_millis` of the first `MAX_DROPPED` at most, the oldest first; `newest`
         is that of the one that was added.
         """
-        limit = newest - self.age // timedelta(milliseconds=1)
+        limit = newest - self.age_millis
         for dropped, delivered in enumerate(oldest):
             if kept - dropped <= self.records and delivered >= limit:
                 return dropped

@@ -85,6 +85,11 @@ class LocalRule(ABC):
         factory=dict[tuple[Gap, Overlap], "Timeline"], init=False, eq=False, repr=False
     )
 
+    _caught_up: dict[Timeline, tuple[int, datetime, CatchUp]] = attrs.field(
+        factory=dict["Timeline", "tuple[int, datetime, CatchUp]"], init=False, eq=False, repr=False
+    )
+    """The last answer of `latest`, with the second and the target that were asked about."""
+
     @property
     @abstractmethod
     def default_overlap(self) -> Overlap:
@@ -116,12 +121,14 @@ class LocalRule(ABC):
     ) -> CatchUp:
         """Return what is due at `now` of a rule whose next occurrence was settled to be `target`."""
         check_due(target, now)
-        timeline, start, at = self.timeline(gap, overlap), utc_second(target), utc_second(now)
-        last, following = timeline.last(at), timeline.first(at + 1)
-        next_at = None if following is None else utc_at(following)
-        if last is None or last <= start:
-            return CatchUp(target, next_at, 0)
-        return CatchUp(utc_at(last), next_at, timeline.count(start + 1, last) + 1)
+        timeline, at = self.timeline(gap, overlap), utc_second(now)
+        # Many tasks share a rule, and are asked about one after the other when they come due together.
+        known = self._caught_up.get(timeline)
+        if known is not None and known[0] == at and known[1] == target:
+            return known[2]
+        found = _catch_up(timeline, target, at)
+        self._caught_up[timeline] = at, target, found
+        return found
 
     def preview(
         self, after: datetime, count: int, *, gap: Gap | None = None, overlap: Overlap | None = None
@@ -134,6 +141,15 @@ class LocalRule(ABC):
     ) -> Iterator[Occurrence]:
         """Yield the occurrences later than `after` one by one, up to the end of the rule or of the year 9999."""
         return occurrences_after(self.timeline(gap, overlap), utc_second(after))
+
+
+def _catch_up(timeline: Timeline, target: datetime, at: int) -> CatchUp:
+    start = utc_second(target)
+    last, following = timeline.last(at), timeline.first(at + 1)
+    next_at = None if following is None else utc_at(following)
+    if last is None or last <= start:
+        return CatchUp(target, next_at, 0)
+    return CatchUp(utc_at(last), next_at, timeline.count(start + 1, last) + 1)
 
 
 def check_due(target: datetime, now: datetime) -> None:

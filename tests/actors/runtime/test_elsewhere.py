@@ -84,7 +84,10 @@ async def test_an_agent_whose_log_cannot_be_read_any_more_ends(
         await agent.dispose()
         with pytest.raises(StoreDamaged, match="future/event"):
             await host.agent("a")
-    assert told == [EventKind.RESTORE_FAILED, EventKind.AGENT_DISPOSED]
+    assert [kind for kind in told if kind in {EventKind.RESTORE_FAILED, EventKind.AGENT_DISPOSED}] == [
+        EventKind.RESTORE_FAILED,
+        EventKind.AGENT_DISPOSED,
+    ]
 
 
 async def test_a_turn_that_cannot_be_recorded_any_more_gives_its_slot_to_others(

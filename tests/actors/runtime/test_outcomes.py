@@ -28,12 +28,14 @@ async def test_a_turn_that_returns_is_completed(store: FaultyStore, script: Scri
         agent = await host.create_agent("a")
         await agent.followup("x")
         await agent.when_idle()
-    assert seen == [
+    assert [event for event in seen if event[0] is not EventKind.COMMITTED] == [
+        (EventKind.SESSION_CREATED, {"parent": None, "forked_from": None}),
         (EventKind.AGENT_STARTED, {}),
-        (EventKind.MESSAGE_QUEUED, {"message": "m0", "lane": "next-turn"}),
+        (EventKind.MESSAGE_QUEUED, {"message": "m0", "lane": "next-turn", "source": "user"}),
         (EventKind.TURN_STARTED, {"turn": 1, "attempt": 1, "messages": ["m0"]}),
         (EventKind.TURN_ENDED, {"turn": 1, "outcome": "completed", "cause": None}),
         (EventKind.AGENT_DISPOSED, {}),
+        (EventKind.HOST_STOPPED, {}),
     ]
 
 

@@ -43,6 +43,15 @@ async def test_a_quiet_agent_is_dropped_from_memory(store: FaultyStore, script: 
         assert seen[-1] is EventKind.AGENT_PASSIVATED
 
 
+async def test_sums_of_times_that_are_not_exact_do_not_stop_time(store: FaultyStore, script: Script) -> None:
+    """A quiet period that ends a rounding error behind the instant of the virtual clock has ended."""
+    async with hosted(store, script, passivate_after=1.024) as host:
+        await trio.sleep(34.2)
+        await host.create_agent("a")
+        await trio.sleep(2)
+        assert (count(host), host.statistics().passivated) == (0, 1)
+
+
 async def test_every_use_begins_the_quiet_period_anew(store: FaultyStore, script: Script) -> None:
     """Messages, tools, maintenance and turns all count as use, until they end."""
     async with hosted(store, script, passivate_after=60) as host:

@@ -23,7 +23,7 @@ async def test_a_defect_restarts_the_actor_from_its_log(store: FaultyStore, scri
         store.will(Fault.BROKEN)
         with pytest.raises(ZeroDivisionError):
             await agent.inject("lost")
-        assert seen == [EventKind.AGENT_RESTARTED]
+        assert seen == [EventKind.COMMIT_FAILED, EventKind.AGENT_RESTARTED]
         view = await agent.inbox()
         assert [message.text for message in view.next_step] == ["kept"]
         assert (agent.statistics().restarts, agent.is_faulted) == (1, False)
@@ -134,8 +134,11 @@ async def test_too_many_faults_mark_the_agent_faulted_and_tell_the_host(store: F
             with pytest.raises(ZeroDivisionError):
                 await agent.inject("x")
         assert seen == [
+            (EventKind.COMMIT_FAILED, "a"),
             (EventKind.AGENT_RESTARTED, "a"),
+            (EventKind.COMMIT_FAILED, "a"),
             (EventKind.AGENT_RESTARTED, "a"),
+            (EventKind.COMMIT_FAILED, "a"),
             (EventKind.AGENT_FAULTED, "a"),
         ]
         assert agent.is_faulted

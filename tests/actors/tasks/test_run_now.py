@@ -101,6 +101,29 @@ async def test_run_now_decides_again_when_the_task_was_changed(world: TaskWorld)
         assert await world.delivered() == [(0, "edited", 0, 0)]
 
 
+@pytest.mark.parametrize(("before", "after"), [(NEW, THIS), (THIS, NEW)])
+async def test_run_now_goes_to_the_target_that_the_task_has_when_it_is_delivered(
+    world: TaskWorld, monkeypatch: pytest.MonkeyPatch, before: TargetKind, after: TargetKind
+) -> None:
+    """A target that is changed while it waits for the agent counts, in the message as in the receipt."""
+    async with world.root():
+        task = await world.make(every(300, 300), before)
+        read, reads = world.store.task, 0
+
+        async def edit_before_the_second(task_id: str) -> object:
+            nonlocal reads
+            reads += 1
+            if reads == 2:
+                await world.desk.edit(UpdateTask(task_id, target=after), Caller("root"))
+            return await read(task_id)
+
+        monkeypatch.setattr(world.store, "task", edit_before_the_second)
+        await world.tasks.run(task.id)
+        account = await world.account()
+        (delivery,) = account.deliveries
+        assert (delivery.session == "root") == (after is THIS)
+
+
 @pytest.mark.parametrize("target", [THIS, ONCE, NEW])
 @pytest.mark.parametrize("fate", [Fate.LOST, Fate.KEPT])
 async def test_run_now_reads_back_an_uncertain_commit(world: TaskWorld, fate: Fate, target: TargetKind) -> None:

@@ -6,8 +6,10 @@ import pytest
 
 from whenidle_actors.errors import UnknownSession
 from whenidle_protocol.task_record import TaskStatus
+from whenidle_protocol.task_requests import UpdateTask
+from whenidle_protocol.task_settings import Caller
 
-from .worlds import NEW, ONCE, T0, TaskWorld, at, call, create, every, once
+from .worlds import NEW, ONCE, T0, THIS, TaskWorld, at, call, create, every, once
 
 
 async def test_new_once_creates_its_reserved_session_at_the_first_delivery(any_world: TaskWorld) -> None:
@@ -134,3 +136,25 @@ async def test_a_session_made_by_hand_for_new_once_is_used(world: TaskWorld) -> 
         await host.create_agent(task.target.session_id)
         await world.wait(10)
         assert len(await world.delivered()) == 1
+
+
+async def test_a_task_that_gets_another_target_as_it_comes_due_has_not_failed(
+    world: TaskWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found due as one that makes its sessions, and given an existing one before it is read again: it goes there."""
+    async with world.root():
+        task = await world.make(every(60, 10), NEW)
+        read, edited = world.store.task, False
+
+        async def edit_first(task_id: str) -> object:
+            nonlocal edited
+            if not edited:
+                edited = True
+                await world.desk.edit(UpdateTask(task_id, target=THIS), Caller("root"))
+            return await read(task_id)
+
+        monkeypatch.setattr(world.store, "task", edit_first)
+        await world.wait(10)
+        assert [(when, due) for when, _, due, _ in await world.delivered()] == [(10, 10)]
+        assert len((await world.account()).sessions["root"]) == 1
+        assert (await world.view(task)).failures == 0

@@ -4,14 +4,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
+from whenidle_protocol import wire
 from whenidle_protocol.errors import CorruptLog
 from whenidle_protocol.json_text import parse, stringify
 from whenidle_protocol.rules.interval import EveryRule
 from whenidle_protocol.rules.weekly import WeeklyRule
 from whenidle_protocol.task_codec import CorruptTask, decode_task, encode_task
+from whenidle_protocol.task_json import canonical_fields
 from whenidle_protocol.task_record import LastDelivery, Target, TargetKind
 from whenidle_protocol.task_rules import read_rrule
+from whenidle_protocol.task_text import read_task, write_task
 
 from .strategies import tasks
 from .worlds import DAY, NOW, TWICE, kept
@@ -43,6 +47,71 @@ def test_the_text_of_a_task() -> None:
         '"timeZone":"Europe/Paris","weekdays":[1,5]},"scheduledAt":"2026-01-01T01:00:00.000Z","status":"active","target":{"kind":"this_session",'
         '"sessionId":"s-1"},"title":"Title","updatedAt":"2026-01-01T00:00:00.000Z","version":1}'
     )
+
+
+@given(tasks)
+def test_the_quick_way_writes_what_the_long_way_writes(task: Task) -> None:
+    """Byte for byte; and it reads what it has written."""
+    text = canonical_fields({"version": 1, **wire.unstructure(task)})
+    assert write_task(task) in {text, None}
+    assert encode_task(task) == text
+    assert read_task(text) in {task, None}
+
+
+def test_the_quick_way_is_the_usual_way() -> None:
+    """It writes and reads an ordinary task; a lone surrogate is for the long way."""
+    task = kept(rule=EveryRule(3600, NOW), prompt="Ä 😀 \x00\u2028.")
+    text = write_task(task)
+    assert text is not None
+    assert read_task(text) == task
+    odd = kept(rule=EveryRule(3600, NOW), prompt="\ud800")
+    assert write_task(odd) is None
+    assert read_task(encode_task(odd)) is None
+    assert decode_task(encode_task(odd)) == odd
+
+
+@given(tasks, st.data())
+def test_the_quick_way_reads_nothing_that_the_long_way_refuses(task: Task, data: st.DataObject) -> None:
+    """A text in which one thing was changed is read as the same task by both ways, or left to the one that says why."""
+    fields = parse(encode_task(task))
+    holders = [fields, *(value for value in fields.values() if isinstance(value, dict))]
+    holder = data.draw(st.sampled_from(holders))
+    key = data.draw(st.sampled_from([*holder, "extra"]))
+    holder[key] = data.draw(odd_values)
+    text = stringify(fields)
+    quick = read_task(text)
+    if quick is not None:
+        fields.pop("version")
+        assert quick == wire.structure(fields, type(task))
+
+
+odd_values = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.just([]),
+    st.just({}),
+    st.sampled_from(["", " ", "x", "active", "first", "skip", "this_session", "2026-02-30T00:00:00.000Z", "\ud800"]),
+    st.sampled_from(["2026-01-01T00:00:00.000Z", "2026-01-01T00:00:00Z", "2026-01-01T01:00:00.000+01:00"]),
+)
+
+
+def test_numbers_with_a_point_are_read_as_they_always_were() -> None:
+    """JSON `2.0` is the integer 2, also where the quick way does not know it."""
+    task = kept(rule=EveryRule(3600, NOW), missed=2)
+    text = encode_task(task).replace('"missed":2', '"missed":2.0')
+    assert read_task(text) is None
+    assert decode_task(text) == task
+
+
+def test_a_text_that_nests_deep_is_refused() -> None:
+    """Also where a later value of the same key would count."""
+    for depth in (1000, 100_000):
+        rule = "[" * depth + "]" * depth
+        text = encode_task(kept(rule=EveryRule(3600, NOW))).replace('"rule":{', f'"rule":{{"kind":{rule},', 1)
+        with pytest.raises(CorruptTask):
+            decode_task(text)
 
 
 def test_equal_texts_of_rules_share_one_rule() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whenidle_clock.instants import MAX_INSTANT
+from whenidle_clock.instants import MAX_INSTANT, MAX_MILLIS, from_millis, to_millis
 from whenidle_clock.zones import Gap, Overlap
 from whenidle_protocol.rules.cron import CronRule
 from whenidle_protocol.rules.daily import DailyRule
@@ -20,6 +20,7 @@ from whenidle_protocol.task_record import LastDelivery, LastFailure, Target, Tar
 from whenidle_protocol.task_rules import read_rrule
 from whenidle_protocol.task_settings import TaskSettings
 
+from .strategies import tasks
 from .worlds import DAY, HOUR, HOURLY, MILLISECOND, NOW, ODD_HOURS, RULES, SETTINGS, TWICE, kept, made
 
 WINDOW = TaskSettings(catch_up_seconds=2 * 3600)
@@ -314,3 +315,21 @@ def test_a_failed_run_now_changes_nothing_but_the_record_of_it() -> None:
     assert failed == attrs.evolve(
         task, updated_at=NOW + MILLISECOND, failures=1, last_failure=LastFailure(NOW, NOW, session_id, "Gone.")
     )
+
+
+@given(tasks, st.integers(0, 10**10))
+def test_a_delivery_changes_what_a_delivery_changes(task: Task, later: int) -> None:
+    """Whatever a task holds besides stays as it is."""
+    now = from_millis(min(to_millis(task.scheduled_at) + later, MAX_MILLIS))
+    decided = deliver(task, now, SETTINGS)
+    if isinstance(decided, NotDue):
+        return
+    after = decided.after
+    moved = {
+        name: getattr(after, name)
+        for name in ("status", "scheduled_at", "updated_at", "missed", "skipped", "covered_at")
+    }
+    if isinstance(decided, Due):
+        moved |= {name: getattr(after, name) for name in ("deliveries", "last_delivery", "target")}
+        assert attrs.evolve(after.target, created=task.target.created) == task.target
+    assert after == attrs.evolve(task, **moved)

@@ -5,8 +5,9 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.protocol.strategies import instants, json_values
@@ -20,7 +21,7 @@ from whenidle_protocol.task_ids import (
     reserved_session_id,
     run_session_id,
 )
-from whenidle_protocol.task_json import canonical_fields, canonical_json, fields_in_order
+from whenidle_protocol.task_json import canonical_fields, canonical_json, struct_text
 from whenidle_protocol.task_local_time import format_local
 from whenidle_protocol.task_prompt import PROMPT_KEY, prompt_section
 from whenidle_protocol.task_record import Target, TargetKind, stamp
@@ -113,10 +114,32 @@ plain_values = st.recursive(
 @given(plain_values)
 def test_fields_have_the_text_that_any_value_has(value: Any) -> None:
     """The short way gives what the long way gives, whatever is quoted: lone surrogates, quotes, control characters."""
-    assert fields_in_order(value) == stringify(value)
     assert canonical_fields({"fields": value, "a": "\ud83d\ude00"}) == canonical_json(
         {"fields": value, "a": "\U0001f600"}
     )
+
+
+class Fields(msgspec.Struct):
+    text: str
+    number: float
+    more: Fields | None = None
+
+
+any_text = st.text(st.characters(categories=None))
+millis = st.integers(-(10**14), 10**14).map(lambda number: number / 1000 if number % 1000 else number // 1000)
+
+
+@given(any_text, millis, any_text)
+@example("\ud800", 0.001, "\ud83d\ude00")
+@example("\x7f\x1f\u2028", 252_455_616_000.001, '"\\')
+def test_a_struct_has_the_text_that_any_value_has(text: str, number: float, inner: str) -> None:
+    """The same text as an object with its fields, in order, whatever is quoted; numbers are as they are shown."""
+    value = Fields(text, number, Fields(inner, 0))
+    plain = {"text": text, "number": number, "more": {"text": inner, "number": 0, "more": None}}
+    assert struct_text(value) == stringify(plain)
+    assert struct_text([value, value]) == stringify([plain, plain])
+    assert struct_text(text) == stringify(text)
+    assert struct_text(number) == stringify(number)
 
 
 @pytest.mark.parametrize(

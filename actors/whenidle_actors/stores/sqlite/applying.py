@@ -11,7 +11,6 @@ from whenidle_protocol.json_text import stringify
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
 
     from whenidle_actors.stores.base import Append, Batch, Retention, SessionHeader
 
@@ -38,59 +37,6 @@ def apply_batch(connection: sqlite3.Connection, batch: Batch, *, retention: Rete
             _note_change(connection, None)
     for receipt in batch.receipts:
         add_receipt(connection, receipt, retention)
-
-
-def append_all(connection: sqlite3.Connection, appends: Sequence[Append]) -> bool:
-    """Write appends to as many sessions in two or three statements, instead of three for each.
-
-    Returns False if one of them cannot be written, as `apply_batch` would say. Then, and after an exception, the
-    caller must undo what was written. Each must have records.
-
-    Raises:
-        sqlite3.Error, UnicodeError, OverflowError: one of them cannot be written.
-    """
-    rows = [
-        (seq, record.type, record.at_millis, record.ignorable, record.data, append.session_id, append.expected)
-        for append in appends
-        for seq, record in enumerate(append.records, append.expected)
-    ]
-    # A session that is not there, or has another length, gives no row; a second append to one of them neither.
-    inserted = connection.executemany(
-        "INSERT INTO events (session, seq, type, at_millis, ignorable, data) "
-        "SELECT session, ?, ?, ?, ?, ? FROM sessions WHERE id = ? AND length = ?",
-        rows,
-    ).rowcount
-    if inserted != len(rows):
-        return False
-    indexed = connection.executemany(
-        "UPDATE sessions SET length = ? WHERE id = ? AND length = ? AND due_millis IS ? AND runnable = ?",
-        [
-            (
-                append.expected + len(append.records),
-                append.session_id,
-                append.expected,
-                append.index.due_millis,
-                append.index.runnable,
-            )
-            for append in appends
-        ],
-    ).rowcount
-    if indexed == len(appends):
-        return True
-    # Only the sessions whose index changes still have the length that was expected.
-    return indexed + connection.executemany(
-        "UPDATE sessions SET length = ?, due_millis = ?, runnable = ? WHERE id = ? AND length = ?",
-        [
-            (
-                append.expected + len(append.records),
-                append.index.due_millis,
-                append.index.runnable,
-                append.session_id,
-                append.expected,
-            )
-            for append in appends
-        ],
-    ).rowcount == len(appends)
 
 
 def _create(connection: sqlite3.Connection, header: SessionHeader) -> int | None:

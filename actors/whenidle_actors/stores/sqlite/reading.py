@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 import attrs
 
 from whenidle_actors.errors import StoreDamaged, UnknownSession
-from whenidle_actors.stores.base import Attention, SessionHeader, SessionIndex
+from whenidle_actors.stores.base import Attention, SessionHeader, SessionIndex, SessionSlice
 from whenidle_actors.stores.header_text import header_from_wire
 from whenidle_clock.instants import MIN_MILLIS
 from whenidle_protocol.events import EventRecord
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Sequence
 
 PIECE = 1000
 """Records or sessions read at a time: a few milliseconds of a thread."""
@@ -49,6 +50,20 @@ def read_head(connection: sqlite3.Connection, session_id: str, start: int) -> tu
     session, length, due_millis, runnable, header = row
     head = LogHead(session, length, _header(session_id, header), SessionIndex(due_millis, bool(runnable)))
     return head, read_records(connection, head, start)
+
+
+def read_sessions(connection: sqlite3.Connection, session_ids: Sequence[str]) -> list[SessionSlice | None]:
+    """Return each of some sessions; None for one that is not there, is damaged, or has a log of several pieces."""
+    found: list[SessionSlice | None] = []
+    for session_id in session_ids:
+        try:
+            head, records = read_head(connection, session_id, 0)
+        except (UnknownSession, StoreDamaged):
+            found.append(None)
+        else:
+            whole = len(records) == head.length
+            found.append(SessionSlice(head.header, head.index, 0, tuple(records)) if whole else None)
+    return found
 
 
 def read_records(connection: sqlite3.Connection, head: LogHead, start: int) -> list[EventRecord]:
@@ -134,6 +149,15 @@ def read_foreign_changes(connection: sqlite3.Connection, after: int) -> list[tup
         "SELECT change, id FROM foreign_changes LEFT JOIN sessions USING (session) WHERE change > ? ORDER BY change",
         (after,),
     ).fetchall()
+
+
+def read_revision(connection: sqlite3.Connection) -> int:
+    """Return what SQLite changes when another connection than this one commits: this one never does.
+
+    https://sqlite.org/pragma.html#pragma_data_version
+    """
+    version: int = connection.execute("PRAGMA data_version").fetchone()[0]
+    return version
 
 
 def _header(session_id: str, text: str) -> SessionHeader:

@@ -11,6 +11,8 @@ import trio
 from whenidle_clock.inflight import work_in_flight
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from whenidle_actors.errors import StoreError
     from whenidle_actors.stores.base import Batch
 
@@ -55,14 +57,23 @@ class Request:
         return trio.lowlevel.Abort.SUCCEEDED if self.claim() else trio.lowlevel.Abort.FAILED
 
 
+@attrs.define(eq=False)
+class Part:
+    """One batch of a commit, and how it ended."""
+
+    batch: Batch
+    error: StoreError | None = None
+    """Why it is not durable; None if it is."""
+
+
 class Commit(Request):
-    """Make a batch durable."""
+    """Make batches durable, each by itself."""
 
-    __slots__ = ("batch",)
+    __slots__ = ("parts",)
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batches: Iterable[Batch]) -> None:
         super().__init__()
-        self.batch: Batch = batch
+        self.parts: tuple[Part, ...] = tuple(map(Part, batches))
 
 
 class Settle(Request):

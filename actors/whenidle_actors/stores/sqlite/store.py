@@ -136,6 +136,11 @@ class SqliteStore(Store):
         await trio.lowlevel.checkpoint_if_cancelled()
         await self._opened().writer.commit(batch)
 
+    async def commit_all(self, batches: Sequence[Batch]) -> list[Exception | None]:
+        """See `Store.commit_all`. They share a transaction as those of several callers do."""
+        await trio.lowlevel.checkpoint_if_cancelled()
+        return [*await self._opened().writer.commit_all(batches)] if batches else []
+
     async def read(self, session_id: str, start: int = 0) -> SessionSlice:
         """See `Store.read`. A long log is read in pieces, between which it can be cancelled."""
         check_start(start)
@@ -145,6 +150,10 @@ class SqliteStore(Store):
         while first + len(pieces) < head.length:
             pieces += await self._read(reading.read_records, head, first + len(pieces))
         return SessionSlice(head.header, head.index, first, tuple(pieces))
+
+    async def read_all(self, session_ids: Sequence[str]) -> list[SessionSlice | None]:
+        """See `Store.read_all`. A session takes long if its log is read in several pieces."""
+        return await self._read(reading.read_sessions, session_ids)
 
     async def sessions(self, *, after: str = "", limit: int = 500) -> tuple[SessionHeader, ...]:
         """See `Store.sessions`."""
@@ -190,6 +199,13 @@ class SqliteStore(Store):
         check_limit(limit)
         return await self._read(task_reading.read_due, until_millis, session_id, after, limit)
 
+    async def due_tasks_of(
+        self, session_ids: Sequence[str], until_millis: int, *, limit: int = 500
+    ) -> list[tuple[TaskRow, ...]]:
+        """See `Store.due_tasks_of`."""
+        check_limit(limit)
+        return await self._read(task_reading.read_due_of, session_ids, until_millis, limit)
+
     async def next_due(self, after_millis: int | None = None) -> int | None:
         """See `Store.next_due`."""
         return await self._read(task_reading.read_next_due, after_millis)
@@ -203,6 +219,10 @@ class SqliteStore(Store):
         """See `Store.changed_elsewhere`. Only a host gets reports; a manager waits until it is cancelled."""
         opened = self._opened()
         return await opened.changes.wait(opened.writer.forget_changes)
+
+    async def revision(self) -> int:
+        """See `Store.revision`."""
+        return await self._read(reading.read_revision)
 
     async def check(self) -> Sequence[str]:
         """See `Store.check`. Reads every page while commits go on; can be cancelled."""

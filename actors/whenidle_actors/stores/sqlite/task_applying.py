@@ -22,7 +22,7 @@ def write_tasks(connection: sqlite3.Connection, writes: Iterable[TaskWrite]) -> 
         TaskConflict: the caller must undo what was written.
         sqlite3.Error, UnicodeError, OverflowError: the same.
     """
-    counts = _Counts()
+    counts = Counts()
     for write in writes:
         _write(connection, write, counts)
     counts.add_to(connection)
@@ -44,12 +44,30 @@ def add_receipt(connection: sqlite3.Connection, receipt: Receipt, retention: Ret
         "INSERT INTO receipts (task, number, scheduled_millis, delivered_millis, data) VALUES (?, ?, ?, ?, ?)",
         (task, number, receipt.scheduled_millis, receipt.delivered_millis, receipt.data),
     )
-    if newest is None or not retention.surplus(number - first + 1, [first_delivered], receipt.delivered_millis):
-        return
+    if newest is not None and retention.surplus(number - first + 1, [first_delivered], receipt.delivered_millis):
+        drop_surplus(connection, retention, task, first, number, receipt.delivered_millis)
+
+
+def drop_surplus(  # noqa: PLR0913, PLR0917 - what is known of the receipts of one task
+    connection: sqlite3.Connection, retention: Retention, task: int, first: int, newest: int, delivered_millis: int
+) -> None:
+    """Drop the receipts of a task that `retention` does not keep; its last one was just added.
+
+    Args:
+        connection: in a transaction.
+        retention: what is kept.
+        task: the number of the task.
+        first: the number of its first receipt.
+        newest: that of its last.
+        delivered_millis: when the last was delivered.
+
+    Raises:
+        sqlite3.Error: the caller must undo what was written.
+    """
     oldest = connection.execute(
         "SELECT number, delivered_millis FROM receipts WHERE task = ? ORDER BY number LIMIT ?", (task, MAX_DROPPED)
     ).fetchall()
-    dropped = retention.surplus(number - first + 1, [millis for _, millis in oldest], receipt.delivered_millis)
+    dropped = retention.surplus(newest - first + 1, [millis for _, millis in oldest], delivered_millis)
     if dropped:
         connection.execute("DELETE FROM receipts WHERE task = ? AND number < ?", (task, first + dropped))
 
@@ -61,7 +79,7 @@ _ENDS_OF_RECEIPTS = (
 )
 
 
-def _write(connection: sqlite3.Connection, write: TaskWrite, counts: _Counts) -> None:
+def _write(connection: sqlite3.Connection, write: TaskWrite, counts: Counts) -> None:
     if _moves_on(connection, write):
         return
     before = connection.execute(
@@ -111,7 +129,7 @@ def _delete(connection: sqlite3.Connection, task_id: str) -> None:
     connection.execute("DELETE FROM tasks WHERE id = ?", (task_id,))
 
 
-class _Counts:
+class Counts:
     """What a batch adds to the counters: nothing at all if it only moves occurrences, as deliveries do."""
 
     def __init__(self) -> None:

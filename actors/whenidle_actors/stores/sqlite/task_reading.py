@@ -13,7 +13,7 @@ from whenidle_actors.stores.task_rows import Receipt, ReceiptPage, TaskPage, Tas
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
 _ROW = "id, data, updated_millis, next_millis, session_id, creator"
 _BEFORE_ALL = (-(2**63), "")
@@ -74,6 +74,13 @@ def read_due(
     else:
         rows = connection.execute(_DUE_OF_SESSION, (session_id, millis, task_id, until_millis, limit))
     return tuple(map(_task, rows))
+
+
+def read_due_of(
+    connection: sqlite3.Connection, session_ids: Sequence[str], until_millis: int, limit: int
+) -> list[tuple[TaskRow, ...]]:
+    """Return what `read_due` gives for each of some sessions."""
+    return [read_due(connection, until_millis, session_id, None, limit) for session_id in session_ids]
 
 
 _DUE = (

@@ -22,7 +22,9 @@ from whenidle_actors.stores.sqlite.requests import Close, Commit, Forget, Settle
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from whenidle_actors.errors import StoreError
     from whenidle_actors.stores.base import Batch
+    from whenidle_actors.stores.sqlite.requests import Part
     from whenidle_actors.stores.sqlite.writing import WritingConnection
 
 Item: TypeAlias = "Commit | Settle | Close | Forget"
@@ -35,7 +37,10 @@ Real seconds, whatever clock the host has: other processes live in real time.
 """
 
 _GROUP_LIMIT = 500
-"""Commits in one transaction: bounds how long the first waits, and how many a failed sync leaves in doubt."""
+"""Batches in one transaction, beside what is handed in together with the last of them.
+
+Bounds how long the first waits, and how many a failed sync leaves in doubt.
+"""
 
 
 class Writer:
@@ -60,13 +65,20 @@ class Writer:
 
     async def commit(self, batch: Batch) -> None:
         """See `Store.commit`."""
-        commit = Commit(batch)
-        self._waiting += 1
+        (error,) = await self.commit_all([batch])
+        if error is not None:
+            raise error
+
+    async def commit_all(self, batches: Sequence[Batch]) -> list[StoreError | None]:
+        """See `Store.commit_all`."""
+        commit = Commit(batches)
+        self._waiting += len(commit.parts)
         try:
             self._queue.put(commit)
             await commit.wait()
         finally:
-            self._waiting -= 1
+            self._waiting -= len(commit.parts)
+        return [part.error for part in commit.parts]
 
     async def settle(self) -> None:
         """Return once no commit's outcome is in doubt: at once, usually.
@@ -103,12 +115,13 @@ class Writer:
     def _answer_commits(self, commits: Sequence[Commit], groups: int) -> None:
         self._groups += groups
         for commit in commits:
-            if commit.error is None:
-                self._committed += 1
-            elif isinstance(commit.error, CommitUncertain):
-                self._uncertain += 1
-            else:
-                self._refused += 1
+            for part in commit.parts:
+                if part.error is None:
+                    self._committed += 1
+                elif isinstance(part.error, CommitUncertain):
+                    self._uncertain += 1
+                else:
+                    self._refused += 1
             commit.answer()
 
     # In the thread ----------------------------------------------------------------------------
@@ -151,9 +164,9 @@ class Writer:
     def _commit(self, first: Commit) -> None:
         taken: list[Commit] = []
 
-        def take() -> list[Commit]:
+        def take() -> list[Part]:
             taken.extend(commit for commit in self._waiting_commits(first) if commit.claim())
-            return taken
+            return [part for commit in taken for part in commit.parts]
 
         groups = self._connection.commit(take)
         if taken:
@@ -161,13 +174,14 @@ class Writer:
 
     def _waiting_commits(self, first: Commit) -> list[Commit]:
         """Return `first` and the commits that wait directly behind it."""
-        commits = [first]
-        while len(commits) < _GROUP_LIMIT and not self._queue.empty():
+        commits, batches = [first], len(first.parts)
+        while batches < _GROUP_LIMIT and not self._queue.empty():
             item = self._queue.get_nowait()
             if not isinstance(item, Commit):
                 self._put_back = item
                 break
             commits.append(item)
+            batches += len(item.parts)
         return commits
 
     def _settle(self, settle: Settle) -> None:

@@ -1,9 +1,9 @@
 """Group commit: what makes many small commits cheap.
 
 The commits that wait when the connection becomes free share one transaction, and so one sync of
-the disk. Plain appends are written together, in a few statements. If they cannot be, or there is
-more to write, each commit has a savepoint, so that a refused one takes nothing with it; a commit
-that is alone needs none. This file knows SQLite and no threads; `writer` is the thread around it.
+the disk. Appends, and deliveries of tasks, are written together, in a few statements. If they cannot be,
+or there is more to write, each commit has a savepoint, so that a refused one takes nothing with it; a
+commit that is alone needs none. This file knows SQLite and no threads; `writer` is the thread around it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import sqlite3
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from whenidle_actors.stores.sqlite.applying import append_all, apply_batch
+from whenidle_actors.stores.sqlite.applying import apply_batch
 from whenidle_actors.stores.sqlite.failures import leaves_doubt, refusal, uncertainty
+from whenidle_actors.stores.sqlite.group_applying import apply_together, may_apply_together
 from whenidle_actors.stores.sqlite.reading import read_foreign_changes
 from whenidle_actors.stores.sqlite.schema import APPLICATION_ID
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from whenidle_actors.stores.base import Batch, Retention
     from whenidle_actors.stores.sqlite.opening import Place
-    from whenidle_actors.stores.sqlite.requests import Commit
+    from whenidle_actors.stores.sqlite.requests import Part
 
 
 class WritingConnection:
@@ -50,7 +51,7 @@ class WritingConnection:
                 self._connection.close()
             self._connection = None
 
-    def commit(self, take: Callable[[], list[Commit]]) -> int:
+    def commit(self, take: Callable[[], list[Part]]) -> int:
         """Commit what `take` returns, asked once the write lock is there; each gets its `error`, or None.
 
         Returns the number of transactions that committed something.
@@ -65,7 +66,7 @@ class WritingConnection:
         try:
             return self._commit_begun(connection, group)
         except Exception as error:  # noqa: BLE001 - even a rollback may fail, and each task must get an answer
-            self._leave_in_doubt([commit for commit in group if commit.error is None], error)
+            self._leave_in_doubt([part for part in group if part.error is None], error)
             return 0
 
     def settle(self) -> sqlite3.Connection:
@@ -116,7 +117,7 @@ class WritingConnection:
             with suppress(sqlite3.Error):
                 self._connection.execute("DELETE FROM foreign_changes WHERE change <= ?", (up_to,))
 
-    def _commit_begun(self, connection: sqlite3.Connection, group: Sequence[Commit]) -> int:
+    def _commit_begun(self, connection: sqlite3.Connection, group: Sequence[Part]) -> int:
         """Write and commit `group` in the transaction that was begun."""
         if self._write_together(connection, group):
             return self._end(connection, group)
@@ -126,17 +127,17 @@ class WritingConnection:
             except Exception as error:  # noqa: BLE001 - nothing is written, whatever it is
                 self._refuse(group, error)
                 return 0
-        for position, commit in enumerate(group):
-            self._write(connection, commit, alone=len(group) == 1)
+        for position, part in enumerate(group):
+            self._write(connection, part, alone=len(group) == 1)
             if not connection.in_transaction:
                 # SQLite undid all of it (no room, for example). That one is refused, and the others try
                 # again, those too that were refused for what a neighbour had done.
                 return self._commit_again([*group[:position], *group[position + 1 :]])
         return self._end(connection, group)
 
-    def _end(self, connection: sqlite3.Connection, group: Sequence[Commit]) -> int:
+    def _end(self, connection: sqlite3.Connection, group: Sequence[Part]) -> int:
         """Commit what was written of `group`."""
-        good = [commit for commit in group if commit.error is None]
+        good = [part for part in group if part.error is None]
         if not good:
             connection.execute("ROLLBACK")
             return 0
@@ -154,64 +155,61 @@ class WritingConnection:
             return 0
         return 1
 
-    def _write_together(self, connection: sqlite3.Connection, group: Sequence[Commit]) -> bool:
+    def _write_together(self, connection: sqlite3.Connection, group: Sequence[Part]) -> bool:
         """Write all of `group` at once and return True, or leave no transaction if that cannot be done.
 
-        Not tried, and the transaction is left, if the group is not one of plain appends.
+        Not tried, and the transaction is left, if it would gain nothing, or one of them does what is not done together.
         """
-        if len(group) == 1 or self._tell_host or not all(_is_plain(commit.batch) for commit in group):
+        batches = [part.batch for part in group]
+        if self._tell_host or not _is_much(batches) or not all(map(may_apply_together, batches)):
             return False
         with suppress(Exception):  # each by itself shows whose fault it is
-            if append_all(connection, [commit.batch.appends[0] for commit in group]):
+            if apply_together(connection, batches, self._retention):
                 return True
         # Rather than to a savepoint: under one, each statement keeps copies of the pages it changes.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         return False
 
-    def _write(self, connection: sqlite3.Connection, commit: Commit, *, alone: bool) -> None:
+    def _write(self, connection: sqlite3.Connection, part: Part, *, alone: bool) -> None:
         """Write one batch; if it is refused, undo it and nothing else."""
         try:
             if not alone:
                 connection.execute("SAVEPOINT batch")
-            apply_batch(connection, commit.batch, retention=self._retention, tell_host=self._tell_host)
+            apply_batch(connection, part.batch, retention=self._retention, tell_host=self._tell_host)
             if not alone:
                 connection.execute("RELEASE batch")
         except Exception as error:  # noqa: BLE001 - whatever it is, it must not take the neighbours along
-            commit.error = refusal(error, self.name)
+            part.error = refusal(error, self.name)
             if connection.in_transaction and not alone:
                 connection.execute("ROLLBACK TO batch")
                 connection.execute("RELEASE batch")
 
-    def _commit_again(self, group: Sequence[Commit]) -> int:
+    def _commit_again(self, group: Sequence[Part]) -> int:
         """Commit each of `group` by itself, so that only those that cannot be are refused."""
         done = 0
-        for commit in group:
-            commit.error = None
+        for part in group:
+            part.error = None
             try:
                 connection = self.settle()
                 connection.execute("BEGIN IMMEDIATE")
             except Exception as error:  # noqa: BLE001 - nothing is written yet, whatever it is
-                self._refuse([commit], error)
+                self._refuse([part], error)
             else:
-                done += self._commit_begun(connection, [commit])
+                done += self._commit_begun(connection, [part])
         return done
 
-    def _leave_in_doubt(self, group: Sequence[Commit], error: Exception) -> None:
+    def _leave_in_doubt(self, group: Sequence[Part], error: Exception) -> None:
         self.in_doubt = True
         self.close()
-        for commit in group:
-            commit.error = uncertainty(error, self.name)
+        for part in group:
+            part.error = uncertainty(error, self.name)
 
-    def _refuse(self, group: Sequence[Commit], error: Exception) -> None:
-        for commit in group:
-            commit.error = refusal(error, self.name)
+    def _refuse(self, group: Sequence[Part], error: Exception) -> None:
+        for part in group:
+            part.error = refusal(error, self.name)
 
 
-def _is_plain(batch: Batch) -> bool:
-    """Return whether a batch does nothing but append to one session."""
-    return (
-        len(batch.appends) == 1
-        and bool(batch.appends[0].records)
-        and not (batch.created or batch.tasks or batch.receipts)
-    )
+def _is_much(batches: Sequence[Batch]) -> bool:
+    """Return whether there is more to write than one row of a kind."""
+    return len(batches) > 1 or len(batches[0].tasks) > 1
