@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import attrs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 class Topic(enum.StrEnum):
@@ -81,14 +81,17 @@ class Chooser:
         strategy: asked for each choice that `script` does not answer.
         script: choices of an earlier run, followed from the first on.
         strict: whether a choice must be about the same topic, with as many options, as the script says. If not,
-            whatever does not fit is 0, as a shrunk recording wants it.
+            each topic follows its own choices of the script, in their order, and whatever does not fit is 0: so
+            what is left out of a script of one topic does not shift the others.
     """
 
     def __init__(self, strategy: Strategy, script: Sequence[Choice] = (), *, strict: bool = True) -> None:
         self.made: list[Choice] = []
+        self.divergence: str | None = None
+        """Where the program left a strict script, if it did; it may have caught what was raised."""
         self._strategy = strategy
         self._script = script
-        self._strict = strict
+        self._loose: dict[Topic, Iterator[Choice]] | None = None if strict else _by_topic(script)
 
     def order(self, topic: Topic, candidates: Sequence[Candidate]) -> int:
         """Return the index of the candidate that runs next; without an alternative nothing is chosen.
@@ -99,34 +102,52 @@ class Chooser:
         count = len(candidates)
         if count == 1:
             return 0
-        picked = self._from_script(topic, count)
+        picked = self._from_script(topic, count) if self._script else None
         return self._keep(topic, count, self._strategy.order(topic, candidates) if picked is None else picked)
 
     def pick(self, topic: Topic, count: int, weights: Sequence[float] | None = None) -> int:
         """Return an option below `count`; as `order`."""
         if count == 1:
             return 0
-        picked = self._from_script(topic, count)
+        picked = self._from_script(topic, count) if self._script else None
         return self._keep(topic, count, self._strategy.pick(topic, count, weights) if picked is None else picked)
 
+    def skip(self, topic: Topic, count: int) -> None:
+        """Make a choice that makes no difference here: 0, whatever the strategy, but in its place in the recording."""
+        if count > 1:
+            self._from_script(topic, count)
+            self._keep(topic, count, 0)
+
     def _from_script(self, topic: Topic, count: int) -> int | None:
+        if self._loose is not None:
+            choice = next(self._loose.get(topic, _NONE), None)
+            return None if choice is None else choice.picked * (choice.picked < count)
         position = len(self.made)
         if position >= len(self._script):
             return None
         choice = self._script[position]
         if choice.topic is topic and choice.count == count:
             return choice.picked
-        if self._strict:
-            raise Diverged(
-                f"choice {position} is {topic} of {count}; the recording has {choice.topic} of {choice.count} there"
-            )
-        return choice.picked if choice.topic is topic and choice.picked < count else 0
+        self.divergence = self.divergence or (
+            f"choice {position} is {topic} of {count}; the recording has {choice.topic} of {choice.count} there"
+        )
+        raise Diverged(self.divergence)
 
     def _keep(self, topic: Topic, count: int, picked: int) -> int:
         if not 0 <= picked < count:
             raise ValueError(f"a strategy picked option {picked} of {count} for {topic}")
         self.made.append(Choice(topic, count, picked))
         return picked
+
+
+def _by_topic(script: Sequence[Choice]) -> dict[Topic, Iterator[Choice]]:
+    found: dict[Topic, list[Choice]] = {}
+    for choice in script:
+        found.setdefault(choice.topic, []).append(choice)
+    return {topic: iter(choices) for topic, choices in found.items()}
+
+
+_NONE: Iterator[Choice] = iter(())
 
 
 class Quiet:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING
+import traceback
+from typing import TYPE_CHECKING, Self, cast
 
 import attrs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from whenidle_lab.choices import Choice
     from whenidle_lab.trace import Trace
 
@@ -18,7 +21,7 @@ class FindingKind(enum.StrEnum):
     INVARIANT = "invariant"
     """Something does not hold; `name` is the invariant's."""
     ERROR = "error"
-    """Code of the runtime or of the scenario raised; `name` is the exception's."""
+    """Code of the runtime or of the scenario raised; `name` is the exception's, of several in a group the first's."""
     STUCK = "stuck"
     """Something did not end within its bound of virtual time; `name` says what: `play`, `settle` or `close`."""
     LIVELOCK = "livelock"
@@ -27,6 +30,10 @@ class FindingKind(enum.StrEnum):
     """A replay met a choice that the recording did not make; `name` is `choices`."""
     UNSTABLE = "unstable"
     """Run again with the same choices, it was another run; `name` is `trace`."""
+    HUNG = "hung"
+    """It took real time without end, in a process beside; `name` is `run`."""
+    DIED = "died"
+    """The process that ran it ended; `name` is `process`."""
 
 
 @attrs.frozen
@@ -38,9 +45,32 @@ class Finding:
     text: str
     """One line or more, for a person."""
 
+    @classmethod
+    def of(cls, error: Exception) -> Self:
+        """Return what an exception that nobody caught is: an `ERROR`, with the traceback as its text."""
+        leaves = list(_leaves(error))
+        text = "".join(traceback.format_exception(leaves[0]))
+        others = [f"and {type(leaf).__name__}: {leaf}\n" for leaf in leaves[1:]]
+        return cls(FindingKind.ERROR, type(leaves[0]).__name__, "".join([text, *others]))
+
+    @property
+    def trace_text(self) -> str:
+        """The text as far as it is the same in each process: a traceback has paths, and perhaps addresses, in it."""
+        return self.name if self.kind is FindingKind.ERROR else self.text
+
     def is_like(self, other: Finding) -> bool:
         """Return whether both fail the same way: what a shrunk run must keep."""
         return (self.kind, self.name) == (other.kind, other.name)
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    """Iterate over what a group holds: what is raised beside other tasks comes wrapped in one."""
+    if isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        for member in group.exceptions:
+            yield from _leaves(member)
+    else:
+        yield error
 
 
 @attrs.frozen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -38,7 +39,7 @@ REAPING = 60.0
 """Seconds of virtual time between two looks at what a dead process still holds on to."""
 
 
-def run(
+def run(  # noqa: PLR0913 - each is one way to run it
     scenario: Scenario,
     strategy: Strategy | None = None,
     script: Sequence[Choice] = (),
@@ -63,12 +64,15 @@ def run(
     chooser = Chooser(Quiet() if strategy is None else strategy, script, strict=strict)
     world = World(scenario, chooser, [*standard_invariants(), *scenario.invariants()], detailed=detailed)
     lives = _Lives(world)
-    with adapter.controlled(lives.order), _logged(world):
+    with adapter.controlled(lives.order), _logged(world), _uncollected():
         lives.live_all()
+    finding = world.finding
+    if chooser.divergence is not None:
+        finding = Finding(FindingKind.DIVERGED, "choices", chooser.divergence)
     return Run(
         scenario.name,
         tuple(chooser.made),
-        world.finding,
+        finding,
         world.step,
         (world.before_ns + world.clock.monotonic_ns) / 1e9,
         world.life + 1,
@@ -119,7 +123,7 @@ class _Lives:
                 nursery.cancel_scope.cancel()
         except Exception as error:  # noqa: BLE001 - whatever it is, it is what the run found
             if not self._world.dead:
-                self._world.found(Finding(FindingKind.ERROR, type(error).__name__, _told(error)))
+                self._world.found(Finding.of(error))
 
     async def _tell(self) -> None:
         """Let the host run, the users do what they do, and everything come to rest."""
@@ -127,20 +131,22 @@ class _Lives:
         async with world.opened() as host, trio.open_nursery() as nursery:
             nursery.start_soon(world.mischief.haunt, world, host)
             with trio.move_on_after(scenario.horizon) as limit:
+                world.on_stop = limit.cancel
                 await scenario.play(world)
-            if limit.cancelled_caught:
+            if limit.cancelled_caught and not world.stopped:
                 self._stuck("play", f"the scenario did not end in {scenario.horizon:g} s of one life")
             nursery.cancel_scope.cancel()
-            with trio.CancelScope(shield=True):
-                await self._settle(host)
-        world.judge()
-        world.happened(What.LIFE_ENDED, how="finished")
-        self._is_over = not world.dead
+            if not world.stopped:
+                with trio.CancelScope(shield=True):
+                    await self._settle(host)
+                world.judge()
+        world.happened(What.LIFE_ENDED, how="stopped" if world.stopped else "finished")
+        self._is_over = not world.dead and not world.stopped
 
     async def _settle(self, host: Host) -> None:
         """Stop faults, let what is due be delivered, and see that everyone comes to rest."""
         world = self._world
-        world.mischief.stop()
+        world.mischief.stop(world)
         world.happened(What.FAULTS_STOPPED)
         await trio.sleep(world.scenario.bound)
         with trio.move_on_after(world.scenario.bound) as limit:
@@ -196,16 +202,18 @@ class _Lives:
             world.found(Finding(FindingKind.DIVERGED, "choices", str(error)))
 
     def _arrange(self, tasks: list[trio.lowlevel.Task]) -> None:
-        waiting = [(self._candidate(task), task) for task in tasks if task.name[0] != "<"]  # the others are trio's own
-        if len(waiting) < 2 or self._world.dead:  # noqa: PLR2004 - one has no alternative
+        if len(tasks) < 2:  # noqa: PLR2004 - one has no alternative
             return
-        chooser, arranged = self._world.chooser, [task for task in tasks if task.name[0] == "<"]
-        candidates = [candidate for candidate, _ in waiting]
-        while waiting:
-            picked = chooser.order(Topic.TASK, candidates)
+        waiting = [task for task in tasks if task.name[0] != "<"]  # the others are trio's own
+        if len(waiting) < 2 or self._world.dead:  # noqa: PLR2004 - the same
+            return
+        choose, arranged = self._world.chooser.order, [task for task in tasks if task.name[0] == "<"]
+        candidates = [self._candidate(task) for task in waiting]
+        while len(waiting) > 1:
+            picked = choose(Topic.TASK, candidates)
             del candidates[picked]
-            arranged.append(waiting.pop(picked)[1])
-        tasks[:] = arranged
+            arranged.append(waiting.pop(picked))
+        tasks[:] = [*arranged, *waiting]
 
     def _candidate(self, task: trio.lowlevel.Task) -> Candidate:
         found = self._tasks.get(task)
@@ -226,12 +234,6 @@ def _all_tasks() -> list[trio.lowlevel.Task]:
         for nursery in task.child_nurseries:
             found.extend(nursery.child_tasks)
     return found
-
-
-def _told(error: BaseException) -> str:
-    import traceback  # noqa: PLC0415 - only a failed run needs it
-
-    return "".join(traceback.format_exception(error))
 
 
 class _Logged(logging.Handler):
@@ -259,3 +261,18 @@ def _logged(world: World) -> Generator[None]:
         logger.setLevel(level)
         logger.propagate = propagates
         logger.removeHandler(handler)
+
+
+@contextmanager
+def _uncollected() -> Generator[None]:
+    """Keep the garbage collector from running: when it does depends on all that the process did before.
+
+    The runtime keeps weak references to agents that are not live, and finds them again if they are still there.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

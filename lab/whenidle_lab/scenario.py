@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from whenidle_lab.faults import NO_FAULTS, Faults
+from whenidle_lab.trace import What
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,6 +30,9 @@ class Invariant(ABC):
 
     name: ClassVar[str]
     """What to call it: words with hyphens."""
+
+    listens: ClassVar[frozenset[What]] = frozenset(What)
+    """The kinds of happenings that it judges: the others are not passed to `happened`."""
 
     def begin(self, world: World) -> None:  # noqa: B027 - overridden where there is something to do
         """Take the run that begins."""
@@ -77,6 +81,9 @@ class Scenario(ABC):
 
     faults: ClassVar[Faults] = NO_FAULTS
     """What may go wrong."""
+
+    engine: ClassVar[str] = "memory"
+    """What the store keeps its contents in: `memory`, or `sqlite` for the real codec and schema, which is slower."""
 
     horizon: ClassVar[float] = 86_400.0
     """The most seconds of virtual time that `play` takes in one life; a run that takes longer is a finding."""

@@ -23,17 +23,21 @@ class What(enum.StrEnum):
     LIFE_BEGAN = "life-began"
     """A process began. `down`: seconds of wall time since the last one died."""
     LIFE_ENDED = "life-ended"
-    """It ended. `how`: `finished`, `crashed`, `broken` (an invariant) or `failed` (an error)."""
+    """It ended. `how`: `finished`, `stopped` (the host was, in order), `crashed`, `broken` (an invariant) or `failed` (an error)."""
     FAULTS_STOPPED = "faults-stopped"
     """From here on nothing goes wrong any more, and everything due must be delivered."""
 
     COMMIT_BEGAN = "commit-began"
     """A batch was handed to the store. `commit`: its number in the run, from 0."""
     COMMIT_DURABLE = "commit-durable"
-    """It is durable. `commit`; `created`: session ids; `appends`: [{session, expected, records: [{type, at, data}]}];
-    `tasks`: [{id, expected, task}] with `task` None for a deletion; `receipts`: [...]. `at` in milliseconds."""
+    """It is durable. `commit`; `elsewhere`: True if another process made it, else absent; `created`: session ids;
+    `seeds`: {session id: events inherited}, of forks;
+    `appends`: [{session, expected, due, runnable, records: [{type, at, data}]}], the index of the session with them;
+    `tasks`: [{id, expected, task, version, next, session}], `task` is JSON text, or None and the last of a deletion;
+    `receipts`: [{task, scheduled, delivered, data}]. Numbers are milliseconds, but for `expected` of an append."""
     COMMIT_ENDED = "commit-ended"
-    """The caller was told. `commit`; `fate`: see `Fate`; `error`: name of the exception, or None."""
+    """The caller was told. `commit`; `fate`: `done` (a conflict included), `withdrawn` (its caller was cancelled), or
+    the name of a `FaultKind`; `error`: name of the exception, or None."""
     READ_FAILED = "read-failed"
     """A read of the store failed. `error`."""
 
@@ -49,6 +53,9 @@ class What(enum.StrEnum):
     SEND_ENDED = "send-ended"
     """It was accepted, or not. `send`; `message`: its id, or `error`."""
 
+    CHANGED = "changed"
+    """A pending message was to be changed. `how`: `remove` or `replace`; `message`; `error`: None if it was."""
+
     TURN_BEGAN = "turn-began"
     """The turn function was entered. `turn`: its number; `attempt`; `redelivered`; `messages`: ids; `fault` or None."""
     TURN_ENDED = "turn-ended"
@@ -62,13 +69,13 @@ class What(enum.StrEnum):
     WAIT_BEGAN = "wait-began"
     """`when_idle` was called. `wait`: number in the run."""
     WAIT_ENDED = "wait-ended"
-    """It returned, or raised. `wait`; `error`: name of the exception, or None."""
+    """It returned, or raised, or its caller was cancelled. `wait`; `error`: name of the exception, or None."""
     CANCEL = "cancel"
     """The agent was cancelled. `cause`; `keep_inbox`."""
     DISPOSE_BEGAN = "dispose-began"
-    """Disposal was asked for."""
+    """Disposal was asked for. `current`: whether of the agent that is live, and not of one that has ended before."""
     DISPOSE_ENDED = "dispose-ended"
-    """It has returned."""
+    """It has returned. `inside`: whether the agent's own turn had asked for it, which is not made to wait."""
     FORKED = "forked"
     """A session was forked. `session`: the new one; `upto`."""
 

@@ -5,20 +5,38 @@ from __future__ import annotations
 import random
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import trio
 
+from whenidle_actors.activity import is_inside
 from whenidle_actors.composition import open_host
-from whenidle_actors.errors import AgentBusy, AgentDisposed, AgentFaulted, StoreError, WhenidleError
+from whenidle_actors.errors import (
+    ActorRestarted,
+    AgentBusy,
+    AgentDisposed,
+    AgentFaulted,
+    InvalidArgument,
+    StoreError,
+    UnknownMessage,
+    WhenidleError,
+)
 from whenidle_actors.observation import EventKind
+from whenidle_actors.offline import Manager
+from whenidle_actors.session import Journal
+from whenidle_actors.task_desk import TaskDesk
+from whenidle_actors.tasks import Tasks
 from whenidle_clock import VirtualClock
 from whenidle_lab.choices import Candidate, Topic
-from whenidle_lab.faults import Mischief
+from whenidle_lab.depths import Depths
+from whenidle_lab.faults import FaultKind, Mischief
+from whenidle_lab.faults.haunting import misbehave
 from whenidle_lab.findings import Finding, FindingKind
 from whenidle_lab.scenario import Broken, EachRound
-from whenidle_lab.store import SimulatedStore
+from whenidle_lab.store import Defect, SimulatedStore
 from whenidle_lab.trace import Happening, Trace, What
+from whenidle_protocol.errors import ToolError
+from whenidle_protocol.task_settings import Caller, TaskSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
@@ -30,6 +48,9 @@ if TYPE_CHECKING:
     from whenidle_actors.turn import Turn
     from whenidle_lab.choices import Chooser
     from whenidle_lab.scenario import Invariant, Scenario
+    from whenidle_protocol.task_requests import CreateTask
+
+T = TypeVar("T")
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 """What the wall shows when a run begins."""
@@ -45,12 +66,21 @@ _TOLD = frozenset(
         EventKind.AGENT_DISPOSED,
         EventKind.AGENT_RESTARTED,
         EventKind.AGENT_FAULTED,
+        EventKind.MAINTENANCE_STARTED,
+        EventKind.MAINTENANCE_ENDED,
         EventKind.TASK_FAILED,
         EventKind.RESTORE_FAILED,
         EventKind.DELIVERY_FAILED,
     }
 )
 """What a host announces that the trace does not have from elsewhere."""
+
+
+_GONE = (AgentDisposed, AgentFaulted)
+"""What whoever speaks to an agent has to expect."""
+
+_FAILURES = (*_GONE, StoreError, ActorRestarted, Defect)
+"""What whoever has something written has to expect in a faulty world."""
 
 
 class World:
@@ -80,7 +110,10 @@ class World:
         """Rounds of the event loop so far."""
         self.dead: bool = False
         """Whether the process is dead: what its code still does, on its way out, is nobody's business."""
+        self.stopped: bool = False
+        """Whether the process that lives now was told to stop its host in order."""
         self.on_death: Callable[[], object] = lambda: None
+        self.on_stop: Callable[[], object] = lambda: None
         self.before_ns: int = 0
         """Monotonic time of all lives before this one."""
         self._host: Host | None = None
@@ -88,9 +121,13 @@ class World:
         self.finding: Finding | None = None
         """What was found; the run is over then."""
         self._numbers = 0
+        self._depths = Depths()
         self._actors: dict[str, Candidate] = {}
         self._invariants = tuple(invariants)
         self._each_round = tuple(one for one in self._invariants if isinstance(one, EachRound))
+        self._judges: dict[What, tuple[Callable[[Happening], None], ...]] = {
+            what: tuple(one.happened for one in self._invariants if what in one.listens) for what in What
+        }
         for invariant in self._invariants:
             invariant.begin(self)
 
@@ -117,6 +154,10 @@ class World:
         """Return a number below `count`; recorded."""
         return self.chooser.pick(Topic.SCENARIO, count)
 
+    def choose(self, options: Sequence[T]) -> T:
+        """Return one of some options, of which the first is the quiet one; recorded."""
+        return options[self.draw(len(options))]
+
     def draw_span(self, most: float = 3600.0) -> float:
         """Return seconds, at most `most`, as often short as long; recorded."""
         spans = [span for span in SPANS if span <= most]
@@ -128,13 +169,15 @@ class World:
 
     async def agent(self, session_id: str, **header: Any) -> Agent:
         """Return the agent of a session, which is made if there is none; tried again while faults prevent it."""
+        pause = 1.0
         while True:
             try:
                 if any(one.id == session_id for one in await self.store.sessions()):
                     return await self.host.agent(session_id)
                 return await self.host.create_agent(session_id, **header)
-            except StoreError:
-                await self.wait(1)
+            except (StoreError, Defect):
+                await self.wait(pause)
+                pause = min(2 * pause, 60.0)
 
     async def call(self, agent: Agent, tool: str, arguments: Mapping[str, Any]) -> Any:
         """Call a tool as a model would, and return the answer; None if the agent is gone."""
@@ -142,7 +185,7 @@ class World:
         self.happened(What.CALL_BEGAN, agent.id, call=number, tool=tool, arguments=dict(arguments))
         try:
             answer = await agent.call_tool(tool, arguments)
-        except (AgentDisposed, AgentFaulted) as error:
+        except _GONE as error:
             self.happened(What.CALL_ENDED, agent.id, call=number, error=_name(error))
             return None
         self.happened(What.CALL_ENDED, agent.id, call=number, answer=answer)
@@ -155,11 +198,68 @@ class World:
         send: Callable[[str], Awaitable[str]] = getattr(agent, how)
         try:
             message = await send(text)
-        except (StoreError, AgentDisposed, AgentFaulted) as error:
+        except _FAILURES as error:
             self.happened(What.SEND_ENDED, agent.id, send=number, error=_name(error))
             return None
         self.happened(What.SEND_ENDED, agent.id, send=number, message=message)
         return message
+
+    async def remove(self, agent: Agent, message: str) -> bool:
+        """Take a pending message out of the inbox; return whether it was still there and is gone."""
+        return await self._change(agent, message, "remove", agent.remove(message))
+
+    async def replace(self, agent: Agent, message: str, text: str) -> bool:
+        """Give a pending message another text; return whether it was still there and has it."""
+        return await self._change(agent, message, "replace", agent.replace(message, text))
+
+    async def _change(self, agent: Agent, message: str, how: str, change: Awaitable[None]) -> bool:
+        error: str | None = None
+        try:
+            await change
+        except (UnknownMessage, *_FAILURES) as failure:
+            error = _name(failure)
+        self.happened(What.CHANGED, agent.id, how=how, message=message, error=error)
+        return error is None
+
+    async def fork(self, agent: Agent, upto: int | None = None, *, new_id: str | None = None) -> Agent | None:
+        """Fork an agent's session at some event, or at its end; return the new agent, or None if that cannot be."""
+        try:
+            fork = await self.host.fork(agent.id, upto=upto, new_id=new_id)
+        except (InvalidArgument, *_FAILURES):
+            return None
+        self.happened(What.FORKED, agent.id, session=fork.id, upto=fork.header.seed_length)
+        return fork
+
+    async def create_task(self, request: CreateTask, agent: Agent) -> str | None:
+        """Make a task by the host's own API, for an agent; return its id, or None if it may not be there."""
+        header = agent.header
+        try:
+            task = await self._tasks().desk.create(request, Caller(agent.id, cwd=header.cwd, preset=header.preset))
+        except (ToolError, *_FAILURES):
+            return None
+        return task.id
+
+    def _tasks(self) -> Tasks:
+        return next(suite for suite in self.host.suites if isinstance(suite, Tasks))
+
+    def manager(self, settings: TaskSettings | None = None) -> Manager:
+        """Return what another process manages the store with, beside the host; no fault befalls it."""
+        journal = Journal(self.store.beside(), self.clock)
+        seed = f"manager {self._number()}"
+        desk = TaskDesk(journal, settings or TaskSettings(), random.Random(seed))  # noqa: S311 - ids, the same in replays
+        return Manager(journal, desk)
+
+    async def run_task(self, task_id: str) -> bool:
+        """Run a task of the host's now, as its owner may; return whether it was delivered."""
+        number, suite = self._number(), self._tasks()
+        self.happened(What.CALL_BEGAN, call=number, tool="run", arguments={"id": task_id})
+        error: str | None = None
+        try:
+            await suite.run(task_id)
+        except (ToolError, *_FAILURES) as failure:
+            error = _name(failure)
+        self.happened(What.CALL_ENDED, call=number, error=error)
+        return error is None
 
     async def maintain(self, agent: Agent, seconds: float = 0.0) -> bool:
         """Hold a maintenance claim for some seconds; return whether there was one to get."""
@@ -176,7 +276,7 @@ class World:
 
         try:
             await agent.run_maintenance(hold)
-        except (AgentBusy, AgentDisposed, AgentFaulted) as error:
+        except (AgentBusy, *_GONE) as error:
             self.happened(What.CLAIM_REFUSED, agent.id, claim=number, error=_name(error))
             return False
         except WhenidleError:  # aborted by a cancellation
@@ -190,8 +290,11 @@ class World:
         error: str | None = None
         try:
             await agent.when_idle()
-        except (AgentDisposed, AgentFaulted) as gone:
+        except _GONE as gone:
             error = _name(gone)
+        except trio.Cancelled as cancelled:  # whoever waited has lost interest
+            self.happened(What.WAIT_ENDED, agent.id, wait=number, error=_name(cancelled))
+            raise
         self.happened(What.WAIT_ENDED, agent.id, wait=number, error=error)
         return error is None
 
@@ -200,14 +303,14 @@ class World:
         self.happened(What.CANCEL, agent.id, cause=cause, keep_inbox=keep_inbox)
         try:
             await agent.cancel(cause, keep_inbox=keep_inbox)
-        except (StoreError, AgentDisposed, AgentFaulted):
+        except _FAILURES:
             return
 
     async def dispose(self, agent: Agent) -> None:
         """Dispose an agent."""
-        self.happened(What.DISPOSE_BEGAN, agent.id)
+        self.happened(What.DISPOSE_BEGAN, agent.id, current=self._host is not None and agent in self._host.agents)
         await agent.dispose()
-        self.happened(What.DISPOSE_ENDED, agent.id)
+        self.happened(What.DISPOSE_ENDED, agent.id, inside=is_inside(agent))
 
     def note(self, text: str, agent: str = "", **detail: Any) -> None:
         """Put something of the scenario's own into the trace."""
@@ -224,17 +327,21 @@ class World:
             self.step, self.life, self.before_ns + clock.monotonic_ns, clock.now_millis(), what, agent, detail
         )
         self.trace.add(happening)
-        with self.judging():
-            for invariant in self._invariants:
-                invariant.happened(happening)
+        if self.finding is not None:
+            return  # the end of a run that has been judged
+        try:
+            for judge in self._judges[what]:
+                judge(happening)
+        except Exception as error:  # noqa: BLE001 - see `_judged`
+            self.found(_judged(error))
 
     @contextmanager
     def judging(self) -> Generator[None]:
         """End the run if an invariant says in the block that it does not hold."""
         try:
             yield
-        except Broken as broken:
-            self.found(Finding(FindingKind.INVARIANT, broken.invariant, broken.text))
+        except Exception as error:  # noqa: BLE001 - see `_judged`
+            self.found(_judged(error))
 
     def found(self, finding: Finding) -> None:
         """End the run with a finding; only the first one counts."""
@@ -248,7 +355,7 @@ class World:
                     self.clock.now_millis(),
                     What.BROKEN,
                     "",
-                    {"invariant": finding.name, "text": finding.text},
+                    {"invariant": finding.name, "text": finding.trace_text},
                 )
             )
         self.die("broken")
@@ -269,15 +376,20 @@ class World:
             return
         self.happened(What.LIFE_ENDED, how=how)
         self.dead = True
-        self.store.die()
         self.on_death()
+
+    def stop(self) -> None:
+        """Have the process stop its host in order, from here on; what the users do ends at once."""
+        self.stopped = True
+        self.on_stop()
 
     def begin_life(self, down: float) -> VirtualClock:
         """Let the next process begin, `down` seconds after the last one, and return its clock."""
+        self._depths = Depths()
         self.before_ns += self.clock.monotonic_ns
         self.clock = VirtualClock(self.clock.now() + timedelta(seconds=down), autojump=True)
         self.life += 1
-        self.dead = False
+        self.dead = self.stopped = False
         self.store.begin_life()
         self.happened(What.LIFE_BEGAN, down=down)
         return self.clock
@@ -290,9 +402,14 @@ class World:
         """
         if self._host is None:
             return
-        with self.judging():
+        if self.detailed:
+            for agent, depth in self._depths.changes(self._host):
+                self.happened(What.DEPTH, agent, depth=depth)
+        try:  # not `judging`, which is slower: this is done hundreds of times a run
             for invariant in self._each_round:
                 invariant.look(self)
+        except Exception as error:  # noqa: BLE001 - see `_judged`
+            self.found(_judged(error))
         if not self.dead:
             self.mischief.begin_round(self, jumped=jumped)
 
@@ -311,7 +428,7 @@ class World:
     @asynccontextmanager
     async def opened(self) -> AsyncGenerator[Host]:
         """Open the host of one life."""
-        options = {"shutdown_timeout": 0.0, **self.scenario.options()}
+        options = {"shutdown_timeout": 0.0, **self.scenario.options(), **self.mischief.host_options()}
         async with open_host(
             store=self.store,
             clock=self.clock,
@@ -331,7 +448,7 @@ class World:
         """Run a turn of the scenario's, seen by the trace."""
         if self.dead:
             return
-        agent = turn.agent.id
+        agent, fault = turn.agent.id, self.mischief.meet_turn()
         self.happened(
             What.TURN_BEGAN,
             agent,
@@ -339,11 +456,11 @@ class World:
             attempt=turn.attempt,
             redelivered=turn.redelivered,
             messages=[message.id for message in turn.messages],
-            fault=None,
+            fault=None if fault is None else fault.kind.value,
         )
         how, error = "cancelled", None
         try:
-            await self.scenario.turn(self, turn)
+            await (self.scenario.turn(self, turn) if fault is None else misbehave(self, turn, fault))
             how = "returned"
         except Exception as raised:
             how, error = "raised", _name(raised)
@@ -352,6 +469,8 @@ class World:
             self.happened(What.TURN_ENDED, agent, turn=turn.number, how=how, error=error)
 
     def _announced(self, event: HostEvent) -> None:
+        if event.kind is EventKind.AGENT_PASSIVATED and "passivate_after" in self.mischief.host_options():
+            self.mischief.note(FaultKind.AGENT_PASSIVATED)
         if event.kind in _TOLD:
             self.happened(What.HOST, event.session_id, event=event.kind.value, **event.detail)
 
@@ -364,6 +483,13 @@ class World:
         if found is None:
             found = self._actors[actor.name] = Candidate(len(self._actors), actor.name)
         return found
+
+
+def _judged(error: Exception) -> Finding:
+    """Return what an invariant found; one that fails itself must not be taken for a fault of what called it."""
+    if isinstance(error, Broken):
+        return Finding(FindingKind.INVARIANT, error.invariant, error.text)
+    return Finding.of(error)
 
 
 def _name(error: BaseException) -> str:

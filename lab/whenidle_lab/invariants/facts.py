@@ -1,0 +1,163 @@
+"""What one commit says, read from its JSON by the lab's own reader."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+if TYPE_CHECKING:
+    from whenidle_lab.invariants.walls import Moment
+
+
+@attrs.define(eq=False)
+class Message:
+    """A message of an inbox."""
+
+    id: str
+    lane: str
+    wake: bool
+    text: str
+    source: str
+    is_foreign: bool = False
+    """Whether a manager beside the host has put it there."""
+    is_claimed: bool = False
+    """Whether a turn has taken it."""
+    is_removed: bool = False
+    """Whether it left the inbox untaken."""
+    is_served: bool = False
+    """Whether it has been given to a turn that was not merely interrupted."""
+
+
+@attrs.define(eq=False)
+class Reminder:
+    """A reminder that is active."""
+
+    fields: dict[str, Any]
+    """As it was created, on the wire."""
+    first: int
+    """The target that it was created with."""
+    target: int
+    """Its next one; all instants here are in milliseconds since the epoch."""
+    period: int
+    """Milliseconds between two occurrences; 0 for a one-shot."""
+    number: int
+    """How many were created before it."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+        identity: str = self.fields["id"]
+        return identity
+
+
+@attrs.frozen
+class Announced:
+    """An occurrence that a message puts before an agent."""
+
+    session: str
+    message: str
+    is_task: bool
+    id: str
+    """Of the reminder or task."""
+    occurrence: int
+    prompt: str
+    missed: int = 0
+    """How many occurrences before it stands for, as the message says; tasks only."""
+
+
+@attrs.frozen
+class Dispatched:
+    """A reminder's record that an occurrence has entered the inbox."""
+
+    session: str
+    id: str
+    target: int
+    """What the reminder's target was before."""
+    first: int
+    period: int
+    number: int
+    prompt: str
+    accepted: int | None
+    at: int
+    """What the record says when it was written."""
+
+
+@attrs.frozen
+class Started:
+    """A turn that took messages, or took more of them between two steps."""
+
+    session: str
+    turn: int
+    claimed: list[str]
+    due: list[str]
+    """What the rules of the inbox say that it had to take."""
+    attempt: int
+    due_attempt: int
+
+
+@attrs.frozen
+class Ended:
+    """A turn that has its outcome."""
+
+    session: str
+    turn: int
+    outcome: str
+    redeliver: bool
+    cancelled: bool
+    """Whether a cancel of it was in the log."""
+    claimed: list[Message]
+
+
+@attrs.frozen
+class Receipt:
+    """The record of a delivery of a task."""
+
+    task: str
+    scheduled: int
+    delivered: int
+    data: dict[str, Any]
+
+
+@attrs.frozen
+class Row:
+    """A task as it is stored."""
+
+    data: dict[str, Any]
+    version: int
+    next: int | None
+    session: str | None
+
+
+@attrs.frozen
+class Written:
+    """A change to a task."""
+
+    id: str
+    before: Row | None
+    after: Row | None
+
+
+@attrs.define(eq=False)
+class Commit:
+    """What a commit that has become durable says."""
+
+    number: int
+    began: Moment
+    """When it was handed in: nothing in it was decided later."""
+    durable: Moment
+    elsewhere: bool = False
+    """Whether another process made it, which owns no agents and so claims none."""
+    created: list[str] = attrs.Factory(list[str])
+    appended: list[str] = attrs.Factory(list[str])
+    """Sessions whose own log has grown, copies for a fork apart."""
+    announced: list[Announced] = attrs.Factory(list[Announced])
+    dispatched: list[Dispatched] = attrs.Factory(list[Dispatched])
+    made: list[tuple[str, Reminder]] = attrs.Factory(list[tuple[str, Reminder]])
+    """Reminders that were created, with their sessions."""
+    deleted: list[tuple[str, str]] = attrs.Factory(list[tuple[str, str]])
+    """Sessions and reminders."""
+    started: list[Started] = attrs.Factory(list[Started])
+    ended: list[Ended] = attrs.Factory(list[Ended])
+    receipts: list[Receipt] = attrs.Factory(list[Receipt])
+    written: list[Written] = attrs.Factory(list[Written])

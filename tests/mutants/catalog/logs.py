@@ -1,0 +1,71 @@
+"""Logs, folds and commits, broken."""
+
+from __future__ import annotations
+
+from tests.mutants.patches import Mutant
+
+SESSION = "whenidle_actors.session"
+
+LOGS = (
+    Mutant(
+        "drops-the-refold",
+        SESSION,
+        "        self._fold = None\n        expected = state.length\n",
+        "        expected = state.length\n",
+        "after a failed commit the log is read back",
+    ),
+    Mutant(
+        "takes-uncertain-for-done",
+        SESSION,
+        "            except SequenceConflict:\n                continue\n            return answer\n\n    async def _append",
+        "            except SequenceConflict:\n                continue\n"
+        "            except StoreError:\n                return answer\n            return answer\n\n    async def _append",
+        "what is acknowledged is durable",
+    ),
+    Mutant(
+        "commits-one-event-at-a-time",
+        SESSION,
+        "                await self._append(state, events, beside)\n            except SequenceConflict:",
+        "                for event in events:\n"
+        "                    await self._append(await self.confirm(), (event,), beside)\n"
+        "            except SequenceConflict:",
+        "message and dispatch are one commit",
+    ),
+    Mutant(
+        "decides-once-whatever-happened",
+        SESSION,
+        "            except SequenceConflict:\n                continue\n            return answer\n\n    async def _append",
+        "            except SequenceConflict:\n                return answer\n            return answer\n\n    async def _append",
+        "a decision that lost a race is made again",
+        ("mixed",),
+    ),
+    Mutant(
+        "forgets-what-is-due-in-the-index",
+        SESSION,
+        "return IDLE_INDEX if due_millis is None and not runnable else SessionIndex(due_millis, runnable)",
+        "return IDLE_INDEX if not runnable else SessionIndex(None, runnable)",
+        "what is due is found by the next host",
+    ),
+    Mutant(
+        "forgets-what-runs-in-the-index",
+        SESSION,
+        "return IDLE_INDEX if due_millis is None and not runnable else SessionIndex(due_millis, runnable)",
+        "return IDLE_INDEX if due_millis is None else SessionIndex(due_millis, False)",
+        "an interrupted turn is found by the next host",
+    ),
+    Mutant(
+        "forks-own-what-they-inherit",
+        "whenidle_actors.host",
+        "            seed_length=cut,\n",
+        "            seed_length=0,\n",
+        "a fork owns no reminder and no message of its origin",
+    ),
+    Mutant(
+        "restores-without-the-last-event",
+        SESSION,
+        "        for number, record in enumerate(part.records, 1):\n            apply_record(state, record)\n",
+        "        for number, record in enumerate(part.records[: max(1, len(part.records) - 1)], 1):\n"
+        "            apply_record(state, record)\n",
+        "replaying the log gives the live state",
+    ),
+)

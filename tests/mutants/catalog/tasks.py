@@ -1,0 +1,84 @@
+"""Host-wide tasks, broken."""
+
+from __future__ import annotations
+
+from tests.mutants.patches import Mutant
+
+DELIVERY = "whenidle_protocol.task_delivery"
+CHANGES = "whenidle_protocol.task_changes"
+
+TASKS = (
+    Mutant(
+        "tasks-stay-due",
+        DELIVERY,
+        '        "scheduled_at": found.next_at or found.occurrence_at,\n',
+        '        "scheduled_at": task.scheduled_at,\n',
+        "an occurrence of a task is admitted once",
+    ),
+    Mutant(
+        "tasks-are-delivered-early",
+        DELIVERY,
+        "    if task.next_at is None or task.next_at > now:\n        return NotDue()\n",
+        "    if task.next_at is None:\n        return NotDue()\n    now = max(now, task.next_at)\n",
+        "nothing is delivered before its time",
+    ),
+    Mutant(
+        "tasks-are-delivered-without-a-claim",
+        "whenidle_actors.task_claims",
+        "            return await agent.admit(admit)\n",
+        "            return await agent.in_mailbox(lambda: admit(lambda: False))\n",
+        "deliveries wait until the agent is idle",
+    ),
+    Mutant(
+        "tasks-miscount-what-was-missed",
+        DELIVERY,
+        '        "missed": task.missed + max(in_time - 1, 0),\n',
+        '        "missed": task.missed + in_time,\n',
+        "missed counts are right",
+    ),
+    Mutant(
+        "edits-ignore-the-version",
+        CHANGES,
+        "    if request.expected_updated_at not in {None, task.updated_at}:\n        raise conflict(task.id)\n",
+        "    return\n",
+        "of an edit and a delivery that race exactly one wins",
+        ("tasks-edits", "mixed"),
+    ),
+    Mutant(
+        "paused-tasks-accumulate",
+        CHANGES,
+        "        following = task.rule.next(max(now, task.covered_at or now), **chosen)\n",
+        "        following = task.scheduled_at\n",
+        "a resumed task goes on with its next future occurrence",
+        ("tasks-edits", "mixed"),
+    ),
+    Mutant(
+        "tasks-conflict-and-are-forgotten",
+        "whenidle_actors.task_pursuit",
+        "        except (AgentDisposed, MaintenanceAborted, TaskConflict):\n            return True\n",
+        "        except (AgentDisposed, MaintenanceAborted, TaskConflict):\n            return False\n",
+        "what is due is delivered whoever was faster",
+    ),
+    Mutant(
+        "tasks-fail-once-and-are-forgotten",
+        "whenidle_actors.task_pursuit",
+        "            with self._office.aside():\n                await self._patience.wait()\n            return True\n        self._patience.reset()\n",
+        "            return False\n        self._patience.reset()\n",
+        "a delivery that failed is tried again",
+    ),
+    Mutant(
+        "the-host-forgets-tasks-at-start",
+        "whenidle_actors.host",
+        "        self._attends = True\n        for suite in self._suites:\n            suite.look()\n",
+        "        self._attends = True\n",
+        "what came due while the host was down is delivered",
+    ),
+    Mutant(
+        "new-sessions-are-made-again",
+        DELIVERY,
+        "    target = task.target\n    created = target.kind is TargetKind.NEW_ONCE\n",
+        "    target = task.target\n    created = False\n",
+        "new_once makes one session",
+        ("tasks-targets", "mixed"),
+    ),
+)
