@@ -64,6 +64,13 @@ FLOORS: Final = (
     # Whatever pgqueuer is set to, and whether a session's tasks come as one message or one by one.
     *(Floor("task_delivery:", f"pgqueuer, batches of {batch}", "ratio", ">=", 2) for batch in BATCHES),
     Floor("task_delivery:", "APScheduler", "ratio", ">=", 10),
+    # At most 1.3 times the cheapest way from asyncio into trio, whichever that is on the machine.
+    *(
+        Floor("embedding: schedule_list,", peer, "ratio", ">=", 1 / 1.3)
+        for peer in ("trio in guest mode, bare", "trio in a thread, bare")
+    ),
+    # Within twice the time.
+    Floor("mcp_server: schedule_list", "no-op tool of the SDK", "ratio", ">=", 0.5),
 )
 
 

@@ -28,6 +28,11 @@ class Block:
     output: str | None
     """The `text` block that follows with nothing in between, if one does."""
 
+    @property
+    def is_tests(self) -> bool:
+        """Whether it holds tests that it does not run itself."""
+        return "def test_" in self.text and "trio.run(" not in self.text
+
 
 def python_blocks(document: Path) -> list[Block]:
     """Return the Python code of a document, block by block."""

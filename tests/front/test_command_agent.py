@@ -2,7 +2,8 @@
 
 import json
 import os
-import shlex
+import random
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -12,9 +13,16 @@ import pytest
 import trio
 import trio.testing
 
-from whenidle.command_agent import CommandAgent, CommandFailed, CommandNotFound, CommandTimedOut
-from whenidle_actors.errors import InvalidArgument
-from whenidle_protocol import Lane, Message, Source
+from whenidle import MemoryStore, VirtualClock, open_host
+from whenidle.command_agent import IDS_TOLD, CommandAgent
+from whenidle.command_report import CommandFailed, CommandTimedOut
+from whenidle.command_retries import Retries
+from whenidle.command_template import command_line
+from whenidle_actors.errors import InvalidArgument, StoreBusy
+from whenidle_actors.stores.base import Role, SessionHeader
+from whenidle_clock import EPOCH
+from whenidle_protocol import EventRecord, Lane, Message, Source
+from whenidle_protocol.message_history import MessageHistory
 
 from .command_line import python
 from .processes import alive, eventually_async, written
@@ -32,11 +40,26 @@ class FakeTurn:
     attempt: int = 1
     notes: list[dict[str, Any]] = attrs.Factory(list[dict[str, Any]])
     number: int = 3
+    noted: Any = None
+    """What a turn before has noted."""
+    max_message_bytes: int = 1024 * 1024
 
     @property
     def agent(self) -> object:
-        """The agent's id and header."""
-        return SimpleNamespace(id="ada", header=SimpleNamespace(cwd=self.cwd))
+        """The agent's id, header and host."""
+        services = SimpleNamespace(
+            random=random.Random(1),  # noqa: S311 - jitter is no secret
+            max_message_bytes=self.max_message_bytes,
+        )
+        header = SessionHeader("ada", EPOCH, cwd=self.cwd, preset="writer")
+        return SimpleNamespace(id="ada", header=header, services=services)
+
+    async def history(self) -> MessageHistory:
+        """Return the history of the message."""
+        await trio.lowlevel.checkpoint()
+        if isinstance(self.noted, Exception):
+            raise self.noted
+        return MessageHistory(attempts=self.attempt, note=self.noted)
 
     @property
     def redelivered(self) -> bool:
@@ -47,6 +70,18 @@ class FakeTurn:
         """Keep the note."""
         await trio.lowlevel.checkpoint()
         self.notes.append(data)
+
+
+@pytest.fixture
+def virtual() -> VirtualClock:
+    """Return the clock of the test: it jumps whenever everybody waits for time, and not while a command runs."""
+    return VirtualClock(autojump=True)
+
+
+async def store_log(store: MemoryStore) -> tuple[EventRecord, ...]:
+    """Return the log of the session `ada`."""
+    async with store.opened(Role.MANAGER):
+        return (await store.read("ada")).records
 
 
 def relative_script(folder: Path) -> str:
@@ -66,7 +101,7 @@ async def run(agent: CommandAgent, turn: FakeTurn) -> dict[str, Any]:
 
 def agent(script: str, *argv: str, **options: Any) -> CommandAgent:
     """Return an agent that runs a Python script."""
-    return CommandAgent.from_command_line(shlex.join(python(script, *argv)), **options)
+    return CommandAgent(argv=tuple(python(script, *argv)), **options)
 
 
 async def test_several_messages_are_given_in_order_with_their_ids_and_sources() -> None:
@@ -85,7 +120,7 @@ async def test_several_messages_are_given_in_order_with_their_ids_and_sources() 
 
 async def test_the_session_s_folder_is_the_command_s(tmp_path: Path) -> None:
     """A session with a working directory runs its command there, also one given by a relative path."""
-    made_elsewhere = CommandAgent.from_command_line(relative_script(tmp_path))
+    made_elsewhere = CommandAgent(argv=command_line(relative_script(tmp_path)))
     note = await run(made_elsewhere, FakeTurn(cwd=str(tmp_path)))
     assert note["stdout"] == f"{tmp_path}\n"
     assert note["command"].endswith("/tool")
@@ -160,20 +195,205 @@ async def test_output_is_bounded_in_the_note() -> None:
     assert len(json.dumps(note)) < 1024 * 1024
 
 
+@pytest.mark.parametrize(("limit", "kept"), [(100, 100), (1, 1), (65_536, 4_778)])
+async def test_output_is_cut_to_what_the_host_takes(limit: int, kept: int) -> None:
+    """A host whose messages may not be long gets a shorter end, not a turn that fails."""
+    note = await run(agent("print('x' * 10**5, end='')", output_limit=limit), FakeTurn(max_message_bytes=65_536))
+    assert (len(note["stdout"]), note["stdoutTruncated"]) == (kept, True)
+
+
+async def test_more_ids_than_an_environment_takes_are_cut() -> None:
+    """A hundred thousand messages are one turn all the same."""
+    messages = tuple(Message(f"m{number}", Lane.NEXT_STEP, False, "x", Source.USER) for number in range(100_000))
+    note = await run(agent("import os; print(os.environ['WHENIDLE_MESSAGE_ID'].count(','))"), FakeTurn(messages))
+    assert note["stdout"] == f"{IDS_TOLD - 1}\n"
+
+
+async def test_the_environment_may_depend_on_the_session() -> None:
+    """A function is asked with the session's header; what the runtime tells goes before all of it."""
+
+    def variables(header: SessionHeader) -> dict[str, str]:
+        return {"LEVEL": header.preset.upper(), "WHENIDLE_SESSION": "somebody-else"}
+
+    script = "import os; print(*(os.environ[key] for key in ('LEVEL', 'WHENIDLE_SESSION', 'WHENIDLE_PRESET')))"
+    note = await run(agent(script, environment=variables), FakeTurn())
+    assert note["stdout"] == "WRITER ada writer\n"
+
+
+async def test_sessions_without_a_folder_get_one_each(tmp_path: Path) -> None:
+    """It is made with the first turn, for nobody else to read, and a session's own folder goes before it."""
+    here = agent("import os; print(os.getcwd())", folders=tmp_path / "all")
+    for _ in range(2):
+        note = await run(here, FakeTurn())
+        assert note["stdout"] == f"{tmp_path}/all/ada\n"
+    assert (tmp_path / "all" / "ada").stat().st_mode & 0o777 == 0o700
+    assert (await run(here, FakeTurn(cwd="/")))["stdout"] == "/\n"
+
+
+ARGUMENTS = "import sys; print([*sys.argv[1:], sys.stdin.read()])"
+
+
 @pytest.mark.parametrize(
-    ("command", "message"), [("", "is empty"), ("''", "is empty"), ("a 'b", "No closing quotation")]
+    ("argv", "text", "expected"),
+    [
+        (["-p", "{message}"], "$(id) `id` 'x' \n;", ["-p", "$(id) `id` 'x' \n;", ""]),
+        (["--say={message}!", "${message}"], "--help", ["--say=--help!", "${message}", ""]),
+        (["{message}"], "--help", [" --help", ""]),
+        (["{message}", "--", "{message}"], "-x", [" -x", "--", "-x", ""]),
+        (["{message}"], "a\0b\ud800", ["a\ufffdb?", ""]),
+        (["{message}"], "{message} \\\\1", ["{message} \\\\1", ""]),
+        (["{x}"], "hello", ["{x}", "hello"]),
+    ],
 )
-def test_a_command_line_that_cannot_be_split_is_an_argument_error(command: str, message: str) -> None:
-    """The mistake is named before anything starts."""
-    with pytest.raises(InvalidArgument, match=message):
-        CommandAgent.from_command_line(command)
+async def test_a_message_is_one_argument_whatever_it_says(argv: list[str], text: str, expected: list[str]) -> None:
+    """No shell sees it, it is no option, and what an argument cannot hold is replaced; standard input is empty then."""
+    note = await run(agent(ARGUMENTS, *argv), FakeTurn((Message("m0", Lane.NEXT_TURN, True, text, Source.USER),)))
+    assert note["stdout"] == f"{expected}\n"
 
 
-def test_a_program_is_looked_for_at_once(tmp_path: Path) -> None:
-    """Missing and not executable are told apart."""
-    with pytest.raises(CommandNotFound, match="'nowhere-to-be-found' was not found"):
-        CommandAgent.from_command_line("nowhere-to-be-found --x")
-    (tmp_path / "data").write_text("")
-    with pytest.raises(CommandNotFound, match="is not executable"):
-        CommandAgent.from_command_line(str(tmp_path / "data"))
-    assert CommandAgent.from_command_line("sh -c 'a b'").argv[1:] == ("-c", "a b")
+async def test_a_message_that_is_too_long_for_an_argument_fails_its_turn() -> None:
+    """It says what to do instead, and is not tried again."""
+    turn = FakeTurn((Message("m0", Lane.NEXT_TURN, True, "x" * 10**6, Source.USER),))
+    too_long = agent("pass", "{message}", retries=Retries(runs=3))
+    with pytest.raises(CommandFailed, match=r"the message is too long .* from standard input"):
+        await run(too_long, turn)
+    assert turn.notes[0]["again"] is False
+    with pytest.raises(CommandFailed, match="arguments and environment are too long"):
+        await run(agent("pass", environment={"X": "x" * 10**6}), FakeTurn())
+
+
+async def test_a_folder_that_can_be_none_fails_the_turn() -> None:
+    """A header is not checked when it is made; a NUL in it is a failure of its turns, nothing worse."""
+    with pytest.raises(CommandFailed, match="could not be started"):
+        await run(agent("pass"), FakeTurn(cwd="a\0b"))
+
+
+COUNTING = """
+import os, sys
+with open(sys.argv[1], 'a') as file:
+    file.write(os.environ['WHENIDLE_RUN'] + '\\n')
+sys.exit(int(sys.argv[2 + min(int(os.environ['WHENIDLE_RUN']), len(sys.argv) - 2) - 1]))
+"""
+
+
+async def test_a_failing_command_is_run_again_with_growing_waits(tmp_path: Path, virtual: VirtualClock) -> None:
+    """Each run is noted, each wait is longer than the one before, and what succeeds at last is a success."""
+    failing = agent(COUNTING, str(tmp_path / "runs"), "75", "75", "0", retries=Retries(runs=5, first_wait=10))
+    turn = FakeTurn()
+    began = trio.current_time()
+    await failing(cast("Turn", turn))
+    assert [(note["run"], note["exitStatus"], note["again"]) for note in turn.notes] == [
+        (1, 75, True),
+        (2, 75, True),
+        (3, 0, False),
+    ]
+    assert 15 <= trio.current_time() - began <= 30
+    assert (tmp_path / "runs").read_text() == "1\n2\n3\n"
+
+
+@pytest.mark.parametrize(
+    ("retries", "runs"), [(Retries(), 1), (Retries(runs=3), 3), (Retries(runs=9, statuses=[75]), 2)]
+)
+async def test_the_policy_says_what_is_tried_again(
+    tmp_path: Path, virtual: VirtualClock, retries: Retries, runs: int
+) -> None:
+    """The number of runs, and the statuses, each bound it; the last failure is the turn's."""
+    turn = FakeTurn()
+    with pytest.raises(CommandFailed, match="exit status 3") if runs != 1 else pytest.raises(CommandFailed):
+        await agent(COUNTING, str(tmp_path / "runs"), "75", "3", retries=retries)(cast("Turn", turn))
+    assert len(turn.notes) == runs
+
+
+async def test_what_cannot_be_started_is_tried_again(tmp_path: Path, virtual: VirtualClock) -> None:
+    """A folder on a disk that is away for a moment is a failure like another."""
+    turn = FakeTurn(cwd=str(tmp_path / "gone"))
+    with pytest.raises(CommandFailed, match="gone"):
+        await agent("pass", retries=Retries(runs=2))(cast("Turn", turn))
+    assert [note["again"] for note in turn.notes] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("noted", "runs"),
+    [
+        ({"exitStatus": 0, "timedOut": False, "run": 1, "again": False}, []),
+        ({"exitStatus": 75, "timedOut": False, "run": 2, "again": True}, [3]),
+        ({"exitStatus": 75}, [1]),
+        ("progress", [1]),
+        (None, [1]),
+    ],
+)
+async def test_a_run_on_record_is_not_repeated_after_a_crash(
+    tmp_path: Path, virtual: VirtualClock, noted: object, runs: list[int]
+) -> None:
+    """What a redelivered turn finds noted is its outcome, or the number of runs to go on from."""
+    turn = FakeTurn(attempt=2, noted=noted)
+    await agent(COUNTING, str(tmp_path / "runs"), "0", retries=Retries(runs=3))(cast("Turn", turn))
+    assert [note["run"] for note in turn.notes] == runs
+
+
+async def test_a_log_that_cannot_be_read_has_the_command_run_again() -> None:
+    """The message is not lost for it."""
+    turn = FakeTurn(attempt=2, noted=StoreBusy("later"))
+    await agent("pass")(cast("Turn", turn))
+    assert len(turn.notes) == 1
+
+
+async def test_a_failure_on_record_fails_the_redelivered_turn() -> None:
+    """The host died between the note and the end of the turn; the command is not run a second time."""
+    turn = FakeTurn(attempt=2, noted={"exitStatus": 3, "timedOut": False, "run": 1, "again": False})
+    with pytest.raises(CommandFailed, match="exit status 3"):
+        await agent("pass")(cast("Turn", turn))
+    assert turn.notes == []
+
+
+async def test_runs_are_counted_across_hosts(tmp_path: Path, virtual: VirtualClock) -> None:
+    """A host that stops in the middle of a wait leaves the rest to the next one: three runs in all."""
+    store = MemoryStore()
+    failing = agent(COUNTING, str(tmp_path / "runs"), "75", retries=Retries(runs=3, first_wait=50), clock=virtual)
+    outcomes = []
+    for seconds in (20, 1000):
+        async with open_host(store=store, turn=failing, clock=virtual, shutdown_timeout=0) as host:
+            if seconds == 20:
+                await (await host.create_agent("ada")).followup("hello")
+            await trio.sleep(seconds)
+        log = await store_log(store)
+        outcomes.append([json.loads(record.data)["outcome"] for record in log if record.type == "turn/end"])
+    assert outcomes == [["interrupted"], ["interrupted", "error"]]
+    assert (tmp_path / "runs").read_text() == "1\n2\n3\n"
+
+
+async def test_a_command_has_a_bound_of_its_own(tmp_path: Path, nursery: trio.Nursery) -> None:
+    """The second run begins when the first has ended; waiting does not count as running."""
+    script = """
+import os, sys, time
+path = sys.argv[1]
+assert not os.path.exists(path)
+open(path, 'w').write('x\\n')
+while not os.path.exists(path + '-go'):
+    time.sleep(0.01)
+os.unlink(path)
+"""
+    single = agent(script, str(tmp_path / "here"), max_running=1)
+    turns = [FakeTurn(), FakeTurn()]
+    for turn in turns:
+        nursery.start_soon(single, cast("Turn", turn))
+    await eventually_async(lambda: written(tmp_path / "here"))
+    (tmp_path / "here-go").touch()
+    await eventually_async(lambda: all(turn.notes for turn in turns))
+    assert [turn.notes[0]["exitStatus"] for turn in turns] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"time_limit": 0}, "CommandAgent.time_limit is 0; write more than 0"),
+        ({"grace": -1}, "CommandAgent.grace is -1; write seconds, 0 or more"),
+        ({"output_limit": 0}, "CommandAgent.output_limit is 0; write a whole number from 1 on"),
+        ({"max_running": 1.5}, "CommandAgent.max_running is 1.5; write a whole number from 1 on"),
+        ({"argv": "cat"}, "argv is a program and its arguments"),
+    ],
+)
+def test_a_field_that_cannot_be_meant_is_refused(wrong: dict[str, Any], message: str) -> None:
+    """The message names the field and says what to write instead."""
+    with pytest.raises(InvalidArgument, match=re.escape(message)):
+        CommandAgent(**{"argv": ("cat",), **wrong})

@@ -14,7 +14,7 @@ from whenidle import Turn, open_host
 from whenidle.cli.live import AgentRow, LiveReporter, Picture, TaskLine, drawn, reporter_for
 from whenidle.cli.output import Output
 from whenidle.cli.reporting import BACKLOG, Happening, LineReporter, LogToReporter
-from whenidle.command_agent import CommandFailed
+from whenidle.command_report import CommandFailed
 from whenidle_actors.observation import EventKind, HostEvent
 from whenidle_clock import VirtualClock
 

@@ -72,14 +72,19 @@ def test_a_turn_runs_the_command_with_the_message_and_keeps_its_output(
         "WHENIDLE_TURN": "1",
         "WHENIDLE_ATTEMPT": "1",
         "WHENIDLE_REDELIVERED": "0",
+        "WHENIDLE_PRESET": "",
+        "WHENIDLE_RUN": "1",
         "WHENIDLE_STORE": str(store),
     }
     assert data.pop("durationMillis") >= 0
     assert data.pop("stdoutBytes") > 100
     assert data == {
         "command": sys.executable,
+        "run": 1,
         "exitStatus": 0,
+        "again": False,
         "timedOut": False,
+        "timeLimit": 300,
         "stdoutTruncated": False,
         "stderr": "",
         "stderrBytes": 0,
@@ -243,3 +248,24 @@ def test_a_terminal_shows_a_live_status_and_ctrl_c_stops(store: Path, call: Call
     terminal.close()
     assert terminal.exitstatus == 130
     assert not alive(pid)
+
+
+def test_a_command_is_run_as_the_options_say(host: Start, call: Call, log: Log, tmp_path: Path) -> None:
+    """A script for the shell, variables, a folder of the session's own, and a run more where the first one failed."""
+    script = 'test -e tried && echo "$PWD $A $B $(cat)" && exit; touch tried; exit 75'
+    host(script, "--shell", "--env", "A=1", "--env", "B=x=y", "--folders", str(tmp_path / "all"), "--retries", "1")
+    call("send", "ada", "$(id)")
+    notes = [event["data"]["data"] for event in log.until("turn/note", 2)]
+    assert [(note["run"], note["exitStatus"], note["again"]) for note in notes] == [(1, 75, True), (2, 0, False)]
+    assert notes[1]["stdout"] == f"{tmp_path}/all/ada 1 x=y $(id)\n"
+    assert "exit 75, " in call("log", "ada").out
+    assert "will run again" in call("log", "ada").out
+
+
+def test_a_status_that_is_not_named_is_not_tried_again(host: Start, call: Call, log: Log) -> None:
+    """`--retry-status` narrows `--retries`; the message is an argument."""
+    host(shlex.join(["sh", "-c", 'exit "$1"', "sh", "{message}"]), "--retries", "5", "--retry-status", "75,111")
+    call("send", "ada", "3")
+    (end,) = log.until("turn/end")
+    assert end["data"]["cause"] == "CommandFailed: the command ended with exit status 3"
+    assert len(log.events("turn/note")) == 1

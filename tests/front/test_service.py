@@ -32,6 +32,7 @@ from whenidle.cli.output import Output
 from whenidle.cli.reporting import Happening, LineReporter, Reporter
 from whenidle.cli.service import Settings, serve
 from whenidle.command_agent import CommandAgent
+from whenidle.command_template import command_line
 from whenidle_actors.errors import StoreLocked
 from whenidle_clock import SystemClock, parse_instant
 
@@ -78,7 +79,7 @@ class Serving:
 def settings(store: Path, command: list[str], *, shutdown_timeout: float = 1, grace: float = 0.5) -> Settings:
     """Return the settings of a service."""
     clock = SystemClock()
-    agent = attrs.evolve(CommandAgent.from_command_line(shlex.join(command), clock=clock), grace=grace)
+    agent = CommandAgent(argv=command_line(shlex.join(command)), clock=clock, grace=grace)
     return Settings(store=str(store), agent=agent, clock=clock, max_turns=2, shutdown_timeout=shutdown_timeout)
 
 
@@ -203,7 +204,7 @@ async def test_a_reader_that_is_gone_stops_the_host_in_order(store: Path) -> Non
 async def test_a_store_in_use_ends_the_service_before_it_tells_anything(store: Path) -> None:
     """The error passes through, and nothing is said to have started."""
     reporter = Notes()
-    async with open_host(store=store, turn=CommandAgent.from_command_line("cat")):
+    async with open_host(store=store, turn=CommandAgent(argv=command_line("cat"))):
         with pytest.RaisesGroup(StoreLocked):
             await serve(settings(store, ["cat"]), reporter)
     assert not reporter.has("host-started")

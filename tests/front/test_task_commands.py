@@ -257,15 +257,16 @@ def test_a_history_has_pages(call: Call) -> None:
     assert len(page["receipts"]) == 2
     assert page["receipts"][0]["deliveredAt"] > page["receipts"][1]["deliveredAt"]
     assert page["receipts"][0].keys() == {
-        *("taskId", "scheduledAt", "deliveredAt", "targetSessionId", "lateMillis", "missed", "skipped")
+        *("taskId", "scheduledAt", "deliveredAt", "targetSessionId", "lateMillis", "missed", "skipped", "outcome")
     }
+    assert page["receipts"][0]["outcome"] == {"state": "waiting", "attempts": 0}
     before = str(page["before"])
     last = call("task", "history", name, "--before", before, "--json").json
     assert (len(last["receipts"]), last["before"]) == (1, None)
     lines = call("task", "history", name, "--limit", "2").out.splitlines()
     assert lines[0] == f"{name}  delivered 3, missed 0, skipped 0"
-    assert lines[1].split() == ["occurrence", "delivered", "late", "missed", "skipped", "session"]
-    assert re.fullmatch(rf"({INSTANT})  \1  0\.0s  0       0        ada", lines[2])
+    assert lines[1].split() == ["occurrence", "delivered", "late", "missed", "skipped", "session", "outcome"]
+    assert re.fullmatch(rf"({INSTANT})  \1  0\.0s  0       0        ada      waiting", lines[2])
     assert lines[4] == f"--before {before} shows older ones"
 
 

@@ -10,8 +10,9 @@ import pytest
 from .command_line import Call, program
 
 COMMANDS = (
-    *("demo", "run", "send", "remind", "reminders", "forget", "preview", "log", "export", "import", "check"),
+    *("demo", "run", "mcp", "top", "send", "remind", "reminders", "forget", "preview", "log", "export", "import", "check"),
     *(f"task {verb}" for verb in ("create", "list", "view", "edit", "delete", "pause", "resume", "run", "history")),
+    *(f"lab {verb}" for verb in ("list", "run", "replay", "shrink", "timeline")),
 )
 NEW_TASK = ("task", "create", "a", "b", "--new")
 
@@ -37,6 +38,16 @@ NEW_TASK = ("task", "create", "a", "b", "--new")
         (["run", "--agent", "cat", "--max-turns", "0"], "--max-turns takes a number above 0"),
         (["run", "--agent", "cat", "--max-turns", "1.5"], "--max-turns: 1.5 is not a whole number"),
         (["run", "--agent", "cat", "--shutdown-timeout", "-1"], "--shutdown-timeout takes a number above 0"),
+        (["mcp", "--agent", "cat", "--session", "a/b"], "session id 'a/b': use only"),
+        (["mcp"], "--agent requires an argument"),
+        (["run", "--agent", "cat", "--retries", "-1"], "--retries takes a whole number from 0 to 100"),
+        (["run", "--agent", "cat", "--retry-status", "75,256"], "--retry-status takes numbers from 1 to 255"),
+        (["run", "--agent", "cat", "--retry-status", "0"], "--retry-status takes numbers from 1 to 255, like 75,111"),
+        (["run", "--agent", "cat", "--env", "=x"], "--env takes NAME=VALUE, not '=x'"),
+        (["run", "--agent", "cat", "--env", "x"], "--env takes NAME=VALUE, not 'x'"),
+        (["run", "--agent", "cat", "--folders", "/dev/null"], "--folders takes a folder; '/dev/null' is none"),
+        (["run", "--agent", "echo {message}", "--shell"], "would make code of the message"),
+        (["run", "--agent", "sh -c 'echo {message}'"], "would make code of the message"),
         (["run"], "--agent requires an argument"),
         (["run", "--agent", ""], "the agent command is empty"),
         (["run", "--agent", "say 'hello"], "the agent command cannot be read: No closing quotation"),
@@ -195,7 +206,7 @@ def test_help_and_version_go_to_standard_output(call: Call) -> None:
         result = call(*command.split(), "--help")
         assert result.status == 0
         assert f"whenidle {command}" in result.out
-        assert "--json" in result.out
+        assert ("--json" in result.out) == (command != "mcp")  # its output is the protocol's
 
 
 def test_an_agent_command_that_cannot_run_is_refused_before_the_host_starts(

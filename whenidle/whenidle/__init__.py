@@ -18,24 +18,24 @@ The runtime's exceptions are in `errors`. The command line is in `whenidle.cli`,
 does not import.
 """
 
-from whenidle.command_agent import (
-    CommandAgent,
-    CommandError,
-    CommandFailed,
-    CommandNotFound,
-    CommandTimedOut,
-)
+from whenidle.command_agent import CommandAgent
+from whenidle.command_report import CommandFailed, CommandTimedOut
+from whenidle.command_retries import Retries
+from whenidle.command_template import CommandError, CommandNotFound, command_line, shell_script
+from whenidle.portal import Portal, PortalClosed, WrongThread, open_portal
 from whenidle_actors import errors
 from whenidle_actors.agent import Agent, AgentStatistics, InboxView
 from whenidle_actors.composition import open_host
-from whenidle_actors.host import Host, HostStatistics
-from whenidle_actors.observation import EventKind, HostEvent
+from whenidle_actors.event_stream import EventStream, EventStreamStatistics
+from whenidle_actors.host import Host, HostLoad, HostStatistics
+from whenidle_actors.message_fates import delivery_outcomes
+from whenidle_actors.observation import EventGap, EventKind, HostEvent
 from whenidle_actors.offline import Manager, open_manager
 from whenidle_actors.reminders import Reminders
-from whenidle_actors.stores.base import Store
+from whenidle_actors.stores.base import SessionHeader, Store
 from whenidle_actors.stores.memory import MemoryStore
 from whenidle_actors.stores.sqlite import SqliteStore
-from whenidle_actors.stores.task_rows import Receipt, ReceiptPage
+from whenidle_actors.stores.task_rows import Receipt, ReceiptPage, Retention
 from whenidle_actors.supervision import Supervision
 from whenidle_actors.task_desk import TaskDesk
 from whenidle_actors.tasks import Tasks
@@ -43,6 +43,7 @@ from whenidle_actors.turn import Redelivery, Turn, TurnFunction
 from whenidle_clock import Clock, Gap, Overlap, SystemClock, VirtualClock
 from whenidle_protocol import Message, ToolError, ToolSchema
 from whenidle_protocol.errors import ReminderCode, TaskCode
+from whenidle_protocol.message_history import Fate, MessageHistory
 from whenidle_protocol.preview import preview
 from whenidle_protocol.recurrence.failures import RuleError
 from whenidle_protocol.recurrence.occurrences import Change, Occurrence
@@ -83,27 +84,38 @@ __all__ = [
     "CronRule",
     "DailyRule",
     "DeleteTask",
+    "EventGap",
     "EventKind",
+    "EventStream",
+    "EventStreamStatistics",
     "EveryRule",
+    "Fate",
     "Gap",
     "Host",
     "HostEvent",
+    "HostLoad",
     "HostStatistics",
     "InboxView",
     "ListTasks",
     "Manager",
     "MemoryStore",
     "Message",
+    "MessageHistory",
     "Occurrence",
     "Overlap",
+    "Portal",
+    "PortalClosed",
     "RRuleRule",
     "Receipt",
     "ReceiptPage",
     "Redelivery",
     "ReminderCode",
     "Reminders",
+    "Retention",
+    "Retries",
     "Rule",
     "RuleError",
+    "SessionHeader",
     "SqliteStore",
     "Store",
     "Supervision",
@@ -122,14 +134,19 @@ __all__ = [
     "UpdateTask",
     "VirtualClock",
     "WeeklyRule",
+    "WrongThread",
     "anthropic_tools",
+    "command_line",
+    "delivery_outcomes",
     "errors",
     "mcp_result",
     "mcp_tools",
     "open_host",
     "open_manager",
+    "open_portal",
     "openai_chat_tools",
     "openai_responses_tools",
     "preview",
     "prompt_section",
+    "shell_script",
 ]

@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         status = app(mark_stdin(tokens), console=output.console, exit_on_error=False, print_error=False)
         sys.stdout.flush()
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - this is where all errors end
+    except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:  # noqa: BLE001 - this is where all errors end
         return _ended_by(error, output)
     return Exit(status or Exit.OK)
 

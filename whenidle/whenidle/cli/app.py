@@ -4,7 +4,7 @@ from importlib.metadata import version
 
 from cyclopts import App
 
-from whenidle.cli import demo, logs, messages, preview, reminders, run, task_reading, tasks, transfer
+from whenidle.cli import demo, logs, mcp, messages, preview, reminders, run, task_reading, tasks, top, transfer
 
 app: App = App(
     name="whenidle",
@@ -21,6 +21,8 @@ app: App = App(
 for command in (
     demo.demo,
     run.run,
+    mcp.mcp,
+    top.top,
     messages.send,
     reminders.remind,
     reminders.reminders,
@@ -47,3 +49,10 @@ for command in (
 ):
     task.command(command)
 app.command(task)
+
+# Imported when it is asked for: nobody who runs agents waits for the lab.
+app.command(
+    "whenidle.cli.lab:lab",
+    name="lab",
+    help="The lab: run agents in a controlled world, look for what goes wrong, replay it, see it.",
+)

@@ -94,6 +94,7 @@ def _note(data: Mapping[str, Any]) -> str:
     note = cast("dict[str, Any]", value)
     parts = [f"turn {data['turn']:d} ran its command: exit {note['exitStatus']}"]
     parts += [f"{note['durationMillis']} ms"]
+    parts += ["will run again"] if note.get("again") else []
     parts += ["out of time"] if note["timedOut"] else []
     parts += [f"{name}: {shortened(note[name], TEXT_LIMIT)}" for name in ("stdout", "stderr") if note[name]]
     return ", ".join(parts)

@@ -19,13 +19,28 @@ import trio
 from whenidle.cli.event_lines import TEXT_LIMIT
 from whenidle.cli.output import Output
 from whenidle.cli.text import shortened, visible
-from whenidle.command_agent import CommandError
+from whenidle.command_template import CommandError
 from whenidle_actors.host import Host
-from whenidle_actors.observation import HostEvent
+from whenidle_actors.logs import Shown, described
+from whenidle_actors.observation import EventKind, HostEvent
 from whenidle_clock import Clock, format_instant
 
 BACKLOG = 10_000
 """Happenings that wait for a slow reader before the oldest are dropped."""
+
+_INNER = frozenset(
+    {
+        EventKind.COMMITTED,
+        EventKind.COMMIT_FAILED,
+        EventKind.MAINTENANCE_STARTED,
+        EventKind.MAINTENANCE_ENDED,
+        EventKind.SESSION_CHANGED_ELSEWHERE,
+        EventKind.TASK_CHANGED_ELSEWHERE,
+        EventKind.TURN_NOTED,
+        EventKind.HOST_STOPPED,
+    }
+)
+"""What is part of something else that is told, or is told in other words."""
 
 TICK_SECONDS = 1.0
 LAST_WORDS_SECONDS = 1.0
@@ -73,7 +88,9 @@ class Reporter(ABC):
         self.tell("host-started", store=host.store.name, pid=os.getpid())
 
     def event(self, event: HostEvent) -> None:
-        """Take what happened from the host."""
+        """Take what happened from the host; how it came about is left to `Host.events`."""
+        if event.kind in _INNER:
+            return
         detail = {key: _plain(fact) for key, fact in event.detail.items()}
         self._put(Happening(format_instant(event.at), event.kind, event.session_id, detail))
 
@@ -81,7 +98,7 @@ class Reporter(ABC):
         """Take what happened to the host itself."""
         self._put(Happening(format_instant(self._clock.now()), kind, None, detail))
 
-    async def watch(self, host: Host) -> None:
+    async def watch(self, host: Host | None) -> None:
         """Write what happens until cancelled.
 
         Raises:
@@ -91,7 +108,8 @@ class Reporter(ABC):
             with trio.move_on_after(TICK_SECONDS):
                 await self._news.wait()
             self._news = trio.Event()
-            await self.look(host)
+            if host is not None:
+                await self.look(host)
             # Abandoned when cancelled: whoever does not read must not keep the host from stopping.
             await trio.to_thread.run_sync(self._write_waiting, abandon_on_cancel=True)
 
@@ -158,11 +176,11 @@ class LogToReporter(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Tell the reporter; a failed command is left out, since its turn ends with the same words."""
         cause = record.exc_info[1] if record.exc_info else None
-        if isinstance(cause, CommandError):
+        if issubclass(cause.kind if isinstance(cause, Shown) else type(cause), CommandError):
             return
         detail = {"level": record.levelname.lower(), "message": record.getMessage()}
         if cause is not None:
-            detail["cause"] = f"{type(cause).__name__}: {cause}"
+            detail["cause"] = str(cause) if isinstance(cause, Shown) else described(cause)
         self._reporter.tell("log", **detail)
 
 

@@ -2,8 +2,9 @@
 
 import logging
 import signal
+import sys
 from collections.abc import AsyncIterator, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import attrs
@@ -12,6 +13,7 @@ import trio
 from whenidle.cli.exits import Exit
 from whenidle.cli.reporting import LogToReporter, Reporter
 from whenidle.command_agent import CommandAgent
+from whenidle.status.socket import serve_status
 from whenidle_actors.composition import open_host
 from whenidle_actors.reminders import Reminders
 from whenidle_actors.tasks import Tasks
@@ -78,9 +80,11 @@ async def _host(settings: Settings, reporter: Reporter, stop: "_Stop", beside: t
     ) as host:
         stop.host = host
         host.subscribe(reporter.event)
-        reporter.started(host)
-        beside.start_soon(stop.tell, host)  # it goes on while the host stops
-        await stop.requested.wait()
+        with instrumented(host):
+            await beside.start(serve_status, host)  # for `whenidle top`
+            reporter.started(host)
+            beside.start_soon(stop.tell, host)  # both go on while the host stops
+            await stop.requested.wait()
 
 
 class _Stop:
@@ -120,6 +124,15 @@ class _Stop:
         self._settings.agent.hurry.set()
         if self.host is not None:
             self.host.interrupt()
+
+
+def instrumented(host: "Host") -> AbstractContextManager[object]:
+    """Instrument the host where OpenTelemetry was set up before us, as `opentelemetry-instrument` does."""
+    if "opentelemetry.sdk" not in sys.modules:
+        return nullcontext()
+    from whenidle.telemetry import instrument  # noqa: PLC0415 - it is for those alone who have it
+
+    return instrument(host)
 
 
 @contextmanager

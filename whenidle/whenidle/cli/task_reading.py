@@ -1,6 +1,5 @@
 """`whenidle task list`, `view`, `history` and `run`: host-wide tasks, looked at and run by hand."""
 
-import json as json_text
 from typing import Annotated, Any
 
 import trio
@@ -13,6 +12,8 @@ from whenidle.cli.refusals import refusals_about
 from whenidle.cli.task_lines import columns, counted, details, table
 from whenidle.cli.text import duration, visible
 from whenidle.cli.values import check_within, whole_number
+from whenidle.delivery_report import delivery_document, outcome_words
+from whenidle_actors.message_fates import delivery_outcomes
 from whenidle_actors.offline import open_manager
 from whenidle_clock import SystemClock
 from whenidle_protocol.json_values import MAX_SAFE_INTEGER
@@ -57,7 +58,7 @@ def history(
     store: Store = DEFAULT_STORE,
     json: Json = False,
 ) -> None:
-    """Show the receipts of a task's deliveries, the newest first; they are kept for 30 days, up to 200."""
+    """Show a task's deliveries and what came of them, the newest first; they are kept for 30 days, up to 200."""
     check_within("--limit", limit, 1, MAX_LIMIT)
     if before is not None:
         check_within("--before", before, 0, MAX_SAFE_INTEGER)
@@ -107,7 +108,8 @@ async def _history(task_id: str, limit: int, before: int | None, store: str, out
         async with open_manager(path) as manager:
             task = await manager.tasks.view(task_id)
             page = await manager.tasks.receipts(task_id, before=before, limit=limit)
-    receipts = [json_text.loads(receipt.data) for receipt in page.receipts]
+            outcomes = await delivery_outcomes(manager.store, page.receipts)
+    receipts = [delivery_document(*each) for each in zip(page.receipts, outcomes, strict=True)]
     document = {
         "id": task.id,
         "deliveries": task.deliveries,
@@ -123,7 +125,7 @@ async def _history(task_id: str, limit: int, before: int | None, store: str, out
 
 
 def _receipt_table(receipts: list[dict[str, Any]]) -> list[Text]:
-    heads = ("occurrence", "delivered", "late", "missed", "skipped", "session")
+    heads = ("occurrence", "delivered", "late", "missed", "skipped", "session", "outcome")
     rows = [
         (
             str(each["scheduledAt"]),
@@ -132,6 +134,7 @@ def _receipt_table(receipts: list[dict[str, Any]]) -> list[Text]:
             str(each["missed"]),
             str(each["skipped"]),
             str(each["targetSessionId"]),
+            outcome_words(each["outcome"]),
         )
         for each in receipts
     ]

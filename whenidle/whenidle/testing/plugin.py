@@ -1,0 +1,62 @@
+"""The fixtures, as pytest finds them when `whenidle` is installed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import trio
+
+from whenidle.testing.sim import Sim
+from whenidle_clock import VirtualClock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    config.addinivalue_line(
+        "markers", "whenidle(start=..., **options): when a simulation begins, and arguments of open_host for `host`"
+    )
+
+
+@pytest.fixture
+def virtual_clock(request: pytest.FixtureRequest) -> VirtualClock:
+    """A `VirtualClock` of the test's own; with pytest-trio, the clock that the test runs on.
+
+    `sim` is a virtual clock already: ask for one of them.
+    """
+    if "sim" in request.fixturenames:
+        pytest.fail("sim is a virtual clock itself; ask for sim alone", pytrace=False)
+    return VirtualClock(**_marked(request, "start"))
+
+
+@pytest.fixture
+def sim(request: pytest.FixtureRequest) -> Sim:
+    """A `whenidle.testing.Sim` of the test's own; with pytest-trio, the clock that the test runs on."""
+    return Sim(**_marked(request, "start"))
+
+
+@pytest.fixture
+async def host(request: pytest.FixtureRequest, sim: Sim) -> AsyncGenerator[Any]:
+    """A host that runs as long as the test, in trio or asyncio, whichever runs the test; ask for `sim` beside it.
+
+    `@pytest.mark.whenidle(turn=..., suites=[...])` gives it arguments of `open_host`.
+    """
+    options = {name: value for name, value in _marked(request).items() if name != "start"}
+    if trio.lowlevel.in_trio_task():
+        if trio.lowlevel.current_clock() is not sim:
+            pytest.fail("the test does not run on the clock of its host: ask for `sim` beside `host`", pytrace=False)
+        async with sim.host(**options) as opened:
+            yield opened
+    else:
+        async with sim.aio_host(**options) as opened:
+            yield opened
+
+
+def _marked(request: pytest.FixtureRequest, *names: str) -> dict[str, Any]:
+    """Return the arguments of the test's marker, or of them those of these names."""
+    marker = request.node.get_closest_marker("whenidle")
+    given: dict[str, Any] = {} if marker is None else marker.kwargs
+    return {name: value for name, value in given.items() if not names or name in names}
