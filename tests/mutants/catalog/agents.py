@@ -11,9 +11,9 @@ AGENTS = (
     Mutant(
         "claims-with-a-checkpoint-in-between",
         AGENT,
-        "        self.services.registry.on_busy(self)\n        self.step(Event.CLAIM)\n",
-        "        self.services.registry.on_busy(self)\n"
-        "        await trio.lowlevel.checkpoint()\n        self.step(Event.CLAIM)\n",
+        "        self.step(Event.CLAIM)\n        activity = self.activity = Activity()\n        outcome",
+        "        await trio.lowlevel.checkpoint()\n"
+        "        self.step(Event.CLAIM)\n        activity = self.activity = Activity()\n        outcome",
         "nothing comes between the test and the claim",
     ),
     Mutant(

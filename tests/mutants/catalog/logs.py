@@ -17,27 +17,27 @@ LOGS = (
     Mutant(
         "takes-uncertain-for-done",
         SESSION,
-        "            except SequenceConflict:\n                continue\n            return answer\n\n    async def _append",
+        "            except SequenceConflict:\n                continue\n            self.keep(draft)\n",
         "            except SequenceConflict:\n                continue\n"
-        "            except StoreError:\n                return answer\n            return answer\n\n    async def _append",
+        "            except StoreError:\n                return answer\n            self.keep(draft)\n",
         "what is acknowledged is durable",
     ),
     Mutant(
         "commits-one-event-at-a-time",
         SESSION,
-        "                await self._append(state, events, beside)\n            except SequenceConflict:",
+        "                draft = self._draft(state, events, beside)\n                await self._journal.commit(draft.batch)\n",
         "                for event in events:\n"
-        "                    await self._append(await self.confirm(), (event,), beside)\n"
-        "            except SequenceConflict:",
+        "                    draft = self._draft(await self.confirm(), (event,), beside)\n"
+        "                    await self._journal.commit(draft.batch)\n"
+        "                    self.keep(draft)\n",
         "message and dispatch are one commit",
     ),
     Mutant(
         "decides-once-whatever-happened",
         SESSION,
-        "            except SequenceConflict:\n                continue\n            return answer\n\n    async def _append",
-        "            except SequenceConflict:\n                return answer\n            return answer\n\n    async def _append",
+        "            except SequenceConflict:\n                continue\n            self.keep(draft)\n",
+        "            except SequenceConflict:\n                return answer\n            self.keep(draft)\n",
         "a decision that lost a race is made again",
-        ("mixed",),
     ),
     Mutant(
         "forgets-what-is-due-in-the-index",

@@ -11,8 +11,8 @@ TASKS = (
     Mutant(
         "tasks-stay-due",
         DELIVERY,
-        '        "scheduled_at": found.next_at or found.occurrence_at,\n',
-        '        "scheduled_at": task.scheduled_at,\n',
+        "        scheduled_at=found.next_at or found.occurrence_at,\n",
+        "        scheduled_at=task.scheduled_at,\n",
         "an occurrence of a task is admitted once",
     ),
     Mutant(
@@ -32,8 +32,8 @@ TASKS = (
     Mutant(
         "tasks-miscount-what-was-missed",
         DELIVERY,
-        '        "missed": task.missed + max(in_time - 1, 0),\n',
-        '        "missed": task.missed + in_time,\n',
+        "        missed=task.missed + max(in_time - 1, 0),\n",
+        "        missed=task.missed + in_time,\n",
         "missed counts are right",
     ),
     Mutant(
@@ -53,18 +53,18 @@ TASKS = (
         ("tasks-edits", "mixed"),
     ),
     Mutant(
-        "tasks-conflict-and-are-forgotten",
-        "whenidle_actors.task_pursuit",
-        "        except (AgentDisposed, MaintenanceAborted, TaskConflict):\n            return True\n",
-        "        except (AgentDisposed, MaintenanceAborted, TaskConflict):\n            return False\n",
-        "what is due is delivered whoever was faster",
-    ),
-    Mutant(
         "tasks-fail-once-and-are-forgotten",
         "whenidle_actors.task_pursuit",
-        "            with self._office.aside():\n                await self._patience.wait()\n            return True\n        self._patience.reset()\n",
+        "            await self._bear(error)\n            return True\n        self._patience.reset()\n",
         "            return False\n        self._patience.reset()\n",
         "a delivery that failed is tried again",
+    ),
+    Mutant(
+        "a-round-forgets-what-failed",
+        "whenidle_actors.task_rounds",
+        "        return self._left_over\n",
+        "        return {}\n",
+        "what a round could not deliver is pursued",
     ),
     Mutant(
         "the-host-forgets-tasks-at-start",
@@ -74,11 +74,11 @@ TASKS = (
         "what came due while the host was down is delivered",
     ),
     Mutant(
-        "new-sessions-are-made-again",
+        "occurrences-share-a-session",
         DELIVERY,
-        "    target = task.target\n    created = target.kind is TargetKind.NEW_ONCE\n",
-        "    target = task.target\n    created = False\n",
-        "new_once makes one session",
+        "    session_id = task.target.session_id or occurrence_session_id(task.id, found.occurrence_at)\n",
+        "    session_id = task.target.session_id or occurrence_session_id(task.id, task.created_at)\n",
+        "the target new is a session of its own each time",
         ("tasks-targets", "mixed"),
     ),
 )
