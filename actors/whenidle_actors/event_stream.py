@@ -65,6 +65,7 @@ class EventStream(trio.abc.ReceiveChannel[HostEvent | EventGap]):
             trio.EndOfChannel: the host has stopped, and all was read.
             trio.ClosedResourceError: the stream was closed.
         """
+        await trio.lowlevel.checkpoint()
         while True:
             if self._closed:
                 raise trio.ClosedResourceError("this stream of events is closed")

@@ -9,10 +9,13 @@ and in full only at DEBUG. Whatever text there is stays on its line: a character
 from __future__ import annotations
 
 import logging
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from whenidle_actors.errors import StoreError
 from whenidle_actors.observation import EventKind, HostEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 events_logger: logging.Logger = logging.getLogger("whenidle.events")
 
@@ -76,7 +79,7 @@ def report(
     if not logger.isEnabledFor(level):
         return
     shown = tuple(printable(each) if isinstance(each, str) else each for each in args)
-    extra = {name: printable(value) if isinstance(value, str) else value for name, value in fields.items()}
+    extra = _printable_fields(fields)
     extra["event"] = event
     if error is None:
         logger.log(level, message, *shown, extra=extra, stacklevel=2)
@@ -93,7 +96,9 @@ def log_event(event: HostEvent) -> None:
     level = logging.INFO if event.kind in _INFO else logging.DEBUG
     if not events_logger.isEnabledFor(level):
         return
-    fields = {_FIELDS.get(name, name): value for name, value in event.detail.items() if name not in _OTHERS_WORDS}
+    fields = _printable_fields(
+        {_FIELDS.get(name, name): value for name, value in event.detail.items() if name not in _OTHERS_WORDS}
+    )
     told = ", ".join(f"{name} {value}" for name, value in fields.items() if value is not None)
     message, session_id = event.kind.replace("-", " "), printable(event.session_id)
     extra = {"event": event.kind.value, "session": session_id, **fields, "sequence": event.sequence}
@@ -107,6 +112,19 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+def _printable_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a record: ids among them may come from a log that somebody else wrote."""
+    return {name: _printable(value) for name, value in fields.items()}
+
+
+def _printable(value: Any) -> Any:
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, list | tuple):
+        return [_printable(each) for each in cast("Sequence[Any]", value)]
+    return value
 
 
 def described(error: BaseException) -> str:

@@ -21,6 +21,7 @@ from whenidle_actors.stores.base import IDLE_INDEX, Append, Batch, SessionIndex
 from whenidle_protocol import session_state
 from whenidle_protocol.errors import CorruptLog
 from whenidle_protocol.events import encode
+from whenidle_protocol.recurrence.failures import quoted
 from whenidle_protocol.session_state import SessionState, apply_record, check_inherited, replay
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def check_session_id(session_id: object) -> str:
         raise InvalidArgument(f"a session id has at most {MAX_ID_LENGTH} characters; this one has {len(session_id)}")
     if _ID.fullmatch(session_id) is None:
         raise InvalidArgument(
-            f"session id {session_id!a}: use only A-Z a-z 0-9 . _ : - and no leading dot, for example 'support-42'"
+            f"session id {quoted(session_id)}: use only A-Z a-z 0-9 . _ : - and no leading dot, for example 'support-42'"
         )
     return session_id
 

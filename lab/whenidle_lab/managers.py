@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import trio
 
-from whenidle_actors.errors import StoreClosed
 from whenidle_actors.stores.base import Changes
 from whenidle_lab.choices import Topic
 from whenidle_lab.descriptions import described
@@ -99,7 +98,6 @@ class ManagersStore(SimulatedReads):
         if error is not None:
             raise error
 
-    async def changed_elsewhere(self) -> Changes:
+    async def changed_elsewhere(self) -> NoReturn:
         """See `Store.changed_elsewhere`: a manager is never told."""
         await trio.sleep_forever()
-        raise StoreClosed("unreachable")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import trio
@@ -64,7 +64,7 @@ def run(  # noqa: PLR0913 - each is one way to run it
     chooser = Chooser(Quiet() if strategy is None else strategy, script, strict=strict)
     world = World(scenario, chooser, [*standard_invariants(), *scenario.invariants()], detailed=detailed)
     lives = _Lives(world)
-    with adapter.controlled(lives.order), _logged(world), _uncollected():
+    with adapter.controlled(lives.order), _logged(world), _uncollected(), suppress(Diverged):
         lives.live_all()
     finding = world.finding
     if chooser.divergence is not None:

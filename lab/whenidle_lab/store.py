@@ -257,6 +257,7 @@ class SimulatedStore(SimulatedReads):
         await trio.lowlevel.checkpoint()
         self._require_alive()
         self._writing = True
+        error: StoreError | None = None
         with trio.CancelScope(shield=True):
             await mischief.delay(before)
             self._require_alive()

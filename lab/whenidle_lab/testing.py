@@ -92,7 +92,7 @@ def explored(*, seeds: int | Iterable[int] = 100, strategy: str = "random", twic
 
         if isinstance(source, type):
             setattr(source, test_explored.__name__, test_explored)
-            return source
+            return cast("_T", source)
         for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
             setattr(test, attribute, getattr(source, attribute))
         setattr(test, SOURCE, source)

@@ -23,7 +23,8 @@ class What(enum.StrEnum):
     LIFE_BEGAN = "life-began"
     """A process began. `down`: seconds of wall time since the last one died."""
     LIFE_ENDED = "life-ended"
-    """It ended. `how`: `finished`, `stopped` (the host was, in order), `crashed`, `broken` (an invariant) or `failed` (an error)."""
+    """It ended. `how`: `finished`, `stopped` (in order, before its time), `crashed`, `broken` (an invariant) or
+    `failed` (an error)."""
     FAULTS_STOPPED = "faults-stopped"
     """From here on nothing goes wrong any more, and everything due must be delivered."""
 

@@ -428,7 +428,7 @@ class World:
     @asynccontextmanager
     async def opened(self) -> AsyncGenerator[Host]:
         """Open the host of one life."""
-        options = {"shutdown_timeout": 0.0, **self.scenario.options(), **self.mischief.host_options()}
+        options: dict[str, Any] = {"shutdown_timeout": 0.0, **self.scenario.options(), **self.mischief.host_options()}
         async with open_host(
             store=self.store,
             clock=self.clock,

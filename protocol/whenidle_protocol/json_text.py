@@ -30,10 +30,11 @@ def stringify(value: Any) -> str:
 
     Non-ASCII text is kept. Two adjacent surrogates that form a pair become the one character they
     stand for, others are escaped as `\ud800`, so the result is always valid Unicode. An int keeps all
-    its digits.
+    its digits. `parse` reads all that is written here.
 
     Raises:
-        ValueError: `value` holds NaN or an infinity, something that is not JSON, or nests too deep.
+        ValueError: `value` holds NaN, an infinity or a number that no double comes near, something that is not
+            JSON, or nests too deep.
     """
     parts: list[str] = []
     _write(value, parts.append, MAX_DEPTH)
@@ -70,7 +71,7 @@ def _write(value: Any, emit: Any, room: int) -> None:
     elif kind is dict:
         _write_object(value, emit, _less(room))
     elif kind is int:
-        emit(int.__repr__(value))
+        emit(_digits(value))
     elif value is True:
         emit("true")
     elif value is False:
@@ -121,6 +122,15 @@ def _quote(text: str) -> str:
         return quoted
     joined = quoted.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
     return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", joined)
+
+
+def _digits(value: int) -> str:
+    if value.bit_length() > _FITTING_BITS:
+        try:
+            float(value)
+        except OverflowError:
+            raise ValueError("a number is too large for a double") from None
+    return int.__repr__(value)
 
 
 def _number(value: float) -> str:
@@ -175,6 +185,9 @@ def _finite(text: str) -> float:
         raise ValueError("a number is too large for a double")
     return value
 
+
+_FITTING_BITS: Final = 1023
+"""A whole number of up to so many bits is below the largest double, which is a little less than 2**1024."""
 
 _FITTING_DIGITS: Final = 308
 """A whole number of up to so many digits is below the largest double, about 1.8e308."""

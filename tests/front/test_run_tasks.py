@@ -30,6 +30,8 @@ def test_a_running_host_delivers_what_other_processes_make(host: Start, call: Ca
         "event": "task-delivered",
         "session": "ada",
         "tasks": [task["id"]],
+        "late_millis": delivered["late_millis"],
+        "missed": [0],
     }
     after = call("task", "view", task["id"], "--json").json
     assert (after["status"], after["lastDelivery"]["targetSessionId"]) == ("ended", "ada")

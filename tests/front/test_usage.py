@@ -10,7 +10,21 @@ import pytest
 from .command_line import Call, program
 
 COMMANDS = (
-    *("demo", "run", "mcp", "top", "send", "remind", "reminders", "forget", "preview", "log", "export", "import", "check"),
+    *(
+        "demo",
+        "run",
+        "mcp",
+        "top",
+        "send",
+        "remind",
+        "reminders",
+        "forget",
+        "preview",
+        "log",
+        "export",
+        "import",
+        "check",
+    ),
     *(f"task {verb}" for verb in ("create", "list", "view", "edit", "delete", "pause", "resume", "run", "history")),
     *(f"lab {verb}" for verb in ("list", "run", "replay", "shrink", "timeline")),
 )

@@ -36,6 +36,7 @@ from whenidle.command_retries import NO_RETRIES, Retries
 from whenidle.command_template import check_argv, filled, takes_message
 from whenidle.process_group import Finished, Limits, Program, run_group
 from whenidle_actors.errors import InvalidArgument, StoreError
+from whenidle_actors.session import check_session_id
 from whenidle_actors.stores.base import SessionHeader
 from whenidle_actors.turn import Turn
 from whenidle_clock import Clock, SystemClock, work_in_flight
@@ -197,7 +198,8 @@ class CommandAgent:
         header = turn.agent.header
         if header.cwd or self.folders is None:
             return header.cwd or None
-        folder = trio.Path(self.folders) / header.id  # an id is one name: no slash, no leading dot
+        # An id is one name, no slash and no leading dot: also in a store that others have written to.
+        folder = trio.Path(self.folders) / check_session_id(header.id)
         await folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return str(folder)
 

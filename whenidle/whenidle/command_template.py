@@ -11,6 +11,7 @@ argument, or is one, whatever it says. No shell ever sees it.
 | is too long for an argument (on Linux 128 KiB) | nothing: the command is not started, and the turn fails |
 """
 
+import os
 import re
 import shlex
 import shutil
@@ -51,7 +52,8 @@ def command_line(command: str) -> tuple[str, ...]:
         raise InvalidArgument("the agent command is empty; write a program and its arguments")
     program = shutil.which(argv[0])
     if program is None:
-        problem = "is not executable" if Path(argv[0]).is_file() else "was not found"
+        # Unlike that of `Path`, this one also answers for a name that is too long to be one.
+        problem = "is not executable" if os.path.isfile(argv[0]) else "was not found"  # noqa: PTH113
         raise CommandNotFound(f"the agent command {argv[0]!r} {problem}; give a program on PATH or a path")
     # Absolute, because the session may have a working directory of its own.
     return (str(Path(program).absolute()), *argv[1:])

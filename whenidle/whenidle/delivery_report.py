@@ -46,7 +46,8 @@ def _command(note: object) -> dict[str, Any]:
         return {}
     told = cast("dict[str, Any]", note)
     streams: dict[str, Any] = {name: str(told[name])[-TAIL:] for name in ("stdout", "stderr") if name in told}
-    return {name: told[name] for name in _FACTS if name in told} | streams
+    # A note is whatever an agent has noted: what is no number is none of these facts.
+    return {name: told[name] for name in _FACTS if isinstance(told.get(name, ""), int | None)} | streams
 
 
 def outcome_words(outcome: dict[str, Any]) -> str:

@@ -80,7 +80,20 @@ def _name(value: object) -> str:
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError(f"is {value!r}, not text")  # noqa: TRY004 - a wrong file, not a wrong call
-    return value
+    return whole_characters(value)
+
+
+def whole_characters(text: str) -> str:
+    """Return `text` if it can be stored: it holds no half of a character (RFC 3629 section 3).
+
+    Raises:
+        ValueError: it does.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"has half a character at {error.start + 1}, which no store can hold") from error
+    return text
 
 
 def _text_or_none(value: object) -> str | None:

@@ -20,7 +20,7 @@ import trio
 
 from whenidle_actors.errors import CorruptImport, StoreDamaged
 from whenidle_actors.stores.base import Append, Batch
-from whenidle_actors.stores.header_text import header_from_wire, header_to_wire, refuse_other_keys
+from whenidle_actors.stores.header_text import header_from_wire, header_to_wire, refuse_other_keys, whole_characters
 from whenidle_clock.instants import format_instant, from_millis, parse_instant, to_millis
 from whenidle_protocol.errors import CorruptLog
 from whenidle_protocol.events import EventRecord
@@ -177,10 +177,14 @@ def _read_event(line: str, expected: int) -> EventRecord:
         raise ValueError(f"'type' is {fields['type']!r}, not text")
     if fields.get("ignorable", True) is not True:
         raise ValueError("'ignorable' is true, or absent")
+    try:
+        kind = whole_characters(fields["type"])
+    except ValueError as error:
+        raise ValueError(f"'type' {error}") from error
     at = fields["at"]
     if not isinstance(at, str):
         raise ValueError(f"'at' is {at!r}, not an instant")  # noqa: TRY004 - a wrong file, not a wrong call
-    return EventRecord(fields["type"], to_millis(parse_instant(at)), stringify(fields["data"]), "ignorable" in fields)
+    return EventRecord(kind, to_millis(parse_instant(at)), stringify(fields["data"]), "ignorable" in fields)
 
 
 def _read_object(line: str) -> dict[str, Any]:

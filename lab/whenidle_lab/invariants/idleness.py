@@ -9,6 +9,7 @@ from whenidle_lab.trace import What
 
 if TYPE_CHECKING:
     from whenidle_lab.invariants.books import Books
+    from whenidle_lab.invariants.facts import Message
     from whenidle_lab.invariants.ledger import Ledger
     from whenidle_lab.trace import Happening
     from whenidle_lab.world import World
@@ -57,10 +58,15 @@ class WhenIdle(Invariant):
     def _reason(self, ledger: Ledger) -> str:
         if ledger.redelivery is not None:
             return "what an interrupted turn left is to be redelivered"
-        if not ledger.is_runnable:
+        if not ledger.is_runnable or not any(self._is_known(ledger, message) for message in ledger.wakers):
             return ""
-        for message in ledger.wakers:
-            is_delivery = message.source == "schedule" and not message.is_foreign
-            if is_delivery or (ledger.session, message.id) in self._accepted:
-                return f"message {message.id} has woken it, and {ledger.waking} wait"
+        for message in [*ledger.next_step.values(), *ledger.next_turn.values()]:
+            if message.wake and self._is_known(ledger, message):
+                return f"message {message.id} waits"
         return ""
+
+    def _is_known(self, ledger: Ledger, message: Message) -> bool:
+        """Return whether the host must have taken note of a message: it has delivered it, or told its sender so."""
+        if message.source == "schedule" and not message.is_foreign:
+            return True
+        return (ledger.session, message.id) in self._accepted

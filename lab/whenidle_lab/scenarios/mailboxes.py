@@ -92,15 +92,17 @@ class _Troupe:
             self.actors.append(_Player(f"actor {number}", scheduler, self, policy, supervision))
 
     async def speak(self, name: str) -> None:
-        """Send some messages."""
-        world = self.world
-        for number in range(3 + world.draw(5)):
-            actor = world.choose(self.actors)
-            message = _Message(f"{name}.{number}", actor.name, world.choose(_DEEDS))
-            if world.draw(2):
-                self.tell(actor, message)
-            else:
-                await self.ask(actor, message, world.choose((None, 0.05, 1.0)))
+        """Send some messages, each a second or third time at once where nobody waits for an answer."""
+        world, number = self.world, 0
+        for _ in range(3 + world.draw(4)):
+            actor, asks = world.choose(self.actors), world.draw(2)
+            for _ in range(1 if asks else 1 + world.draw(3)):
+                message = _Message(f"{name}.{number}", actor.name, world.choose(_DEEDS))
+                number += 1
+                if asks:
+                    await self.ask(actor, message, world.choose((None, 0.05, 1.0)))
+                else:
+                    self.tell(actor, message)
             await world.wait(world.draw_span(0.1))
 
     def tell(self, actor: _Player, message: _Message) -> None:

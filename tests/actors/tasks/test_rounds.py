@@ -279,6 +279,34 @@ async def test_a_session_that_has_more_due_than_a_round_takes_gets_all_of_it(
         assert len(world.runs) == len(NAMES)
 
 
+async def test_a_session_in_doubt_is_read_again_first(any_world: TaskWorld) -> None:
+    """Its agent is live and its state is not known: it gets its message all the same, at once."""
+    world = any_world
+    async with world.host() as host:
+        await populate(world, host)
+        (await host.agent("s1")).session.drop()
+        await world.wait(10)
+        assert await delivered_titles(world, 10) == both(*NAMES)
+
+
+async def test_tasks_that_go_before_the_claim_are_not_delivered(any_world: TaskWorld) -> None:
+    """They were due when the round began and are gone when it reads what is due."""
+    world = any_world
+    async with world.host() as host:
+        made = await populate(world, host)
+
+        async def delete() -> None:
+            world.store.after_tasks = settled
+            rows = [await world.store.inner.task(task.id) for task in made["s1"]]
+            writes = tuple(TaskWrite(row.id, row.updated_millis, None) for row in rows)
+            await world.store.inner.commit(Batch(tasks=writes))
+
+        world.store.after_tasks = delete
+        await world.wait(10)
+        assert await delivered_titles(world, 10) == both(*(name for name in NAMES if name != "s1"))
+        assert len(world.runs) == len(NAMES) - 1
+
+
 async def test_what_is_too_late_is_skipped_without_a_message(any_world: TaskWorld) -> None:
     """All that is due of some sessions lies beyond their window: their tasks move on, and no turn runs."""
     world = any_world

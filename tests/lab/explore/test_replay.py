@@ -16,7 +16,7 @@ from whenidle_lab.replay import replay
 from whenidle_lab.run import run
 from whenidle_lab.subjects import subject
 
-from .toys import TOYS, Calm, Differing, Draws, Faulty, Moody, Overtaking
+from .toys import TOYS, Calm, Differing, Draws, Faulty, Moody, Nowhere, Overtaking
 
 REPLAY = """
 import sys
@@ -93,9 +93,18 @@ def test_a_divergence_is_found_where_the_program_catches_it() -> None:
     assert run(Calm(), script=script).finding is None
     first = next(position for position, choice in enumerate(run(Draws()).choices) if choice.topic is Topic.SCENARIO)
     script = [*run(Draws()).choices[:first], Choice(Topic.SCENARIO, 3, 0)]
-    finding = run(Catching(), script=script).finding
+    for scenario in (Catching(), Draws()):
+        finding = run(scenario, script=script).finding
+        assert finding is not None
+        assert finding.kind is FindingKind.DIVERGED
+
+
+def test_a_divergence_before_a_process_begins_is_found_too() -> None:
+    """Faults are drawn beforehand."""
+    finding = run(Faulty(), script=[Choice(Topic.TASK, 3, 0)]).finding
     assert finding is not None
-    assert finding.kind is FindingKind.DIVERGED
+    assert (finding.kind, finding.name) == (FindingKind.DIVERGED, "choices")
+    assert finding.text == "choice 0 is crash of 2; the recording has task of 3 there"
 
 
 def test_a_trace_that_differs_names_the_first_happening_that_does() -> None:
@@ -195,6 +204,12 @@ def test_a_finding_that_another_run_does_not_have_is_unstable() -> None:
             raise ValueError
 
     assert [found.finding.kind for found in explore(Once, seeds=1).found] == [FindingKind.UNSTABLE]
+
+
+def test_messages_with_addresses_make_no_other_run_of_it() -> None:
+    """The text of an error is not what makes runs equal: it has paths and addresses in it."""
+    recording = found(Nowhere)
+    assert replay(recording, subject(Nowhere)).difference is None
 
 
 def test_a_recording_finds_its_scenario_by_path() -> None:

@@ -12,7 +12,7 @@ from whenidle_lab.scenario import Scenario
 from whenidle_lab.shrink import NotReproduced, Progress, Shrunk, shrink
 from whenidle_lab.subjects import subject
 
-from .toys import Draws, Faulty, Moody, Overtaking
+from .toys import Burdened, Draws, Faulty, Moody, Overtaking
 
 
 def found(scenario: type[Scenario]) -> Recording:
@@ -33,6 +33,11 @@ def test_a_race_is_shrunk_to_the_one_task_that_overtakes() -> None:
     assert [topic for topic, _ in left(small)] == [Topic.TASK]
     assert small.is_minimal
     assert small.before > small.after == 1
+
+
+def test_what_is_left_out_may_take_other_choices_with_it() -> None:
+    """No number is drawn any more before the race, which then comes at another place of the recording."""
+    assert [topic for topic, _ in left(shrink(found(Burdened), subject(Burdened)))] == [Topic.TASK]
 
 
 def test_numbers_are_lowered_as_far_as_they_go() -> None:

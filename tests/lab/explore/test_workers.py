@@ -41,8 +41,10 @@ def test_processes_serve_several_explorations() -> None:
     """What one has left undone does not get into the next one."""
     with Workers(1) as workers:
         assert explore(Overtaking, seeds=itertools.count(), stop_at_first=True, jobs=workers).found
-        calm = explore(Calm, seeds=12, jobs=workers, strategy="pct:2")
+        calm = explore(Calm, seeds=12, jobs=workers)
+        measured = explore(Calm, seeds=1, jobs=workers, strategy="pct:2")
     assert (calm.runs, calm.found, calm.is_finished) == (12, (), True)
+    assert measured.strategy == explore(Calm, seeds=1, strategy="pct:2").strategy
 
 
 def test_a_run_that_never_ends_is_a_finding_and_is_found_again(tmp_path: Path) -> None:

@@ -64,6 +64,18 @@ class Overtaking(Scenario):
         return [InOrder()]
 
 
+class Burdened(Overtaking):
+    """Draws how many numbers to draw before the race."""
+
+    name = "burdened"
+
+    async def play(self, world: World) -> None:
+        """Draw and race."""
+        for _ in range(world.draw(9)):
+            world.draw(9)
+        await super().play(world)
+
+
 class Draws(Scenario):
     """Draws numbers; it fails if the sum of some of them is high, whatever the others are."""
 
@@ -151,6 +163,16 @@ class Chatty(Calm):
 def calm() -> Scenario:
     """Return a scenario."""
     return Calm()
+
+
+class Nowhere(Calm):
+    """Fails with a message that is another one each time, as one with an address in it is."""
+
+    name = "nowhere"
+
+    async def play(self, world: World) -> None:  # noqa: ARG002 - see `Scenario`
+        """Fail."""
+        raise ValueError(f"no use for number {next(_runs)}")
 
 
 def test_calm() -> Scenario:

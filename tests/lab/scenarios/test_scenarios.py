@@ -30,6 +30,7 @@ def test_there_is_a_scenario_for_every_part_of_the_runtime() -> None:
         "hourly",
         "inbox",
         "mailboxes",
+        "managers",
         "mixed",
         "one-shots",
         "pacing",

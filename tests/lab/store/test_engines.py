@@ -5,8 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+import trio
 
 from tests.lab.faults.worlds import RandomChoices, busy
+from tests.stores.helpers import creates
+from whenidle_actors.errors import SessionExists
+from whenidle_actors.stores.base import Role
+from whenidle_lab.engines import make_engine
 from whenidle_lab.faults import FaultKind
 from whenidle_lab.faults.kinds import LIES
 from whenidle_lab.run import run
@@ -39,3 +44,18 @@ def test_faults_change_nothing_either() -> None:
             for engine in ("memory", "sqlite")
         )
         assert first.digest == second.digest
+
+
+@pytest.mark.parametrize("name", ["memory", "sqlite"])
+def test_an_engine_is_a_store_by_itself(name: str) -> None:
+    """Without a simulated store around it, an engine commits and reads like any store."""
+    engine = make_engine(name)
+
+    async def main() -> None:
+        async with engine.opened(Role.HOST):
+            await engine.commit(creates("a"))
+            with pytest.raises(SessionExists):
+                await engine.commit(creates("a"))
+            assert [head.id for head in await engine.sessions()] == ["a"]
+
+    trio.run(main)

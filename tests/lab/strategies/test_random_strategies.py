@@ -47,6 +47,8 @@ def test_each_order_of_a_round_is_equally_likely(plan: Plan) -> None:
     orders = Counter(tuple(run_rounds(plan.strategy(seed), 3, 2)[1]) for seed in range(6000))
     assert len(orders) == 6
     assert all(850 < count < 1150 for count in orders.values())
+    two = [run_rounds(plan.strategy(seed), 3, 2) for seed in range(3000)]
+    assert 900 < sum(first[-1] == second[-1] for first, second in two) < 1100  # whatever the last round was
 
 
 # PCT ------------------------------------------------------------------------------------------------
@@ -78,6 +80,15 @@ def test_pct_finds_a_bug_of_depth_3_as_often_as_it_promises() -> None:
     runs = [run_rounds(Pct(3, STEPS).strategy(seed), TASKS, ROUNDS) for seed in range(2 * RUNS)]
     hits = sum(_is_before(run, 0, 0, 1) and _is_before(run, 1, 1, 0) and _is_before(run, 2, 0, 1) for run in runs)
     assert hits >= 2 * RUNS / (TASKS * STEPS**2)
+
+
+def test_pct_keeps_a_task_that_was_put_behind_there() -> None:
+    """A bug of depth 2 that needs a task to be behind another one from some round on, and before it until then."""
+    steps = (TASKS - 1) * 8
+    runs = [run_rounds(Pct(2, steps).strategy(seed), TASKS, 8) for seed in range(RUNS)]
+    for change in range(1, 8):
+        hits = sum(all(_is_before(run, number, 0, 1) == (number < change) for number in range(8)) for run in runs)
+        assert hits >= RUNS / (TASKS * steps)
 
 
 def test_pct_keeps_a_task_behind_all_others_throughout() -> None:

@@ -19,7 +19,7 @@ LOGS = (
         SESSION,
         "            except SequenceConflict:\n                continue\n            self.keep(draft)\n",
         "            except SequenceConflict:\n                continue\n"
-        "            except StoreError:\n                return answer\n            self.keep(draft)\n",
+        "            except Exception:\n                return answer\n            self.keep(draft)\n",
         "what is acknowledged is durable",
     ),
     Mutant(

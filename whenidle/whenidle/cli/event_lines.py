@@ -50,7 +50,8 @@ def told(record: EventRecord) -> str:
     tell = _TELLERS.get(record.type)
     if tell is not None:
         try:
-            return tell(json.loads(record.data))
+            # Once more, since what is not what this version writes can be a text anywhere.
+            return visible(tell(json.loads(record.data)))
         except (ValueError, LookupError, TypeError, AttributeError):
             pass  # not what this version writes
     return shortened(record.data, TEXT_LIMIT)

@@ -5,11 +5,8 @@ from cyclopts import App
 from whenidle.cli import lab_recordings, lab_runs
 
 lab: App = App(name="lab", result_action="return_value")
-for command in (
-    lab_runs.list_,
-    lab_runs.run,
-    lab_recordings.replay,
-    lab_recordings.shrink,
-    lab_recordings.timeline,
-):
-    lab.command(command)
+lab.command(lab_runs.list_)
+lab.command(lab_runs.run)
+lab.command(lab_recordings.replay)
+lab.command(lab_recordings.shrink)
+lab.command(lab_recordings.timeline)

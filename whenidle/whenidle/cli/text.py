@@ -50,9 +50,13 @@ def shortened(text: str, limit: int) -> str:
 
 def json_line(value: object, *, ascii_only: bool = False) -> str:
     """Return `value` as JSON on one line, readable where that is safe and escaped where it is not."""
-    encoded = json.dumps(value, ensure_ascii=ascii_only, separators=(", ", ": "))
+    return safe_json(json.dumps(value, ensure_ascii=ascii_only, separators=(", ", ": ")))
+
+
+def safe_json(line: str) -> str:
+    """Return a line of JSON with what is unsafe in it escaped; it means the same."""
     # Only inside strings can such a character stand, and there a \u escape means the same.
-    return _UNSAFE.sub(lambda match: _json_escape(match[0]), encoded)
+    return _UNSAFE.sub(lambda match: _json_escape(match[0]), line)
 
 
 def _json_escape(character: str) -> str:

@@ -80,9 +80,7 @@ def head(view: View) -> list[Text]:
     else:
         since = f", seen for {duration((view.now - view.began).total_seconds())}" if view.began else ""
         source = f"host {view.pid}{since}"
-    agents = (
-        f"agents {view.agent_count}" if view.pid is not None else f"sessions with work {view.agent_count}"
-    )
+    agents = f"agents {view.agent_count}" if view.pid is not None else f"sessions with work {view.agent_count}"
     facts = [agents, f"turns running {view.running}"]
     facts += [f"waiting {view.waiting}"] if view.waiting else []
     facts += [f"tasks {view.task_count}"]

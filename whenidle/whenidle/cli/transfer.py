@@ -4,8 +4,9 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import IO, Annotated
 
 import trio
 from cyclopts import Parameter
@@ -13,10 +14,10 @@ from cyclopts import Parameter
 from whenidle.cli.arguments import DEFAULT_STORE, Json, Session, Store, existing_store
 from whenidle.cli.exits import Exit
 from whenidle.cli.output import Output
-from whenidle.cli.text import visible
+from whenidle.cli.text import safe_json, visible
 from whenidle.cli.tokens import STDIN_MARK
 from whenidle_actors.session import check_session_id, fold, index_of
-from whenidle_actors.stores.base import Role, SessionHeader, SessionIndex
+from whenidle_actors.stores.base import IDLE_INDEX, Role, SessionHeader, SessionIndex, SessionSlice
 from whenidle_actors.stores.jsonl import export_lines, import_lines, import_session
 from whenidle_actors.stores.sqlite import SqliteStore
 from whenidle_protocol import EventRecord
@@ -61,11 +62,17 @@ async def _export(session: str, target: str, path: str, output: Output) -> None:
         whole = await store.read(session)
     lines = list(export_lines(whole))
     if target == STDIN_MARK:
-        sys.stdout.buffer.writelines(lines)
+        sys.stdout.buffer.writelines(map(_for_a_terminal, lines) if sys.stdout.isatty() else lines)
         return
     await trio.to_thread.run_sync(_write, Path(target), lines)
     document = {"session": session, "events": whole.length, "file": target}
     output.answer(document, f"wrote the {whole.length} events of {session} to {visible(target)}")
+
+
+def _for_a_terminal(line: bytes) -> bytes:
+    """Return a line of an export as a terminal may have it: it still means the same."""
+    text = line.decode().removesuffix("\n")
+    return f"{safe_json(text)}\n".encode()
 
 
 def _write(target: Path, lines: list[bytes]) -> None:
@@ -85,20 +92,27 @@ def _write(target: Path, lines: list[bytes]) -> None:
 
 async def _import(file: str, path: str, output: Output) -> None:
     name = "standard input" if file == STDIN_MARK else file
-    content = io.BytesIO(await trio.to_thread.run_sync(_read, file))
-    if not await trio.Path(path).exists():
-        # A file that cannot be imported must not leave an empty store behind.
-        await trio.to_thread.run_sync(import_lines, content, name)
-        content.seek(0)
-    async with SqliteStore(path).opened(Role.MANAGER) as store:
-        header = await import_session(store, content, file=name, validate=_validate)
-        length = (await store.read(header.id)).length
+    with _opened(file) as stream:
+        content = stream
+        if not await trio.Path(path).exists():
+            # A file that cannot be imported must not leave an empty store behind.
+            content = await trio.to_thread.run_sync(_checked, stream, name)
+        async with SqliteStore(path).opened(Role.MANAGER) as store:
+            header = await import_session(store, content, file=name, validate=_validate)
+            length = (await store.read(header.id)).length
     document = {"session": header.id, "events": length}
     output.answer(document, f"imported {visible(header.id)} with {length} events")
 
 
-def _read(file: str) -> bytes:
-    return sys.stdin.buffer.read() if file == STDIN_MARK else Path(file).read_bytes()
+def _opened(file: str) -> AbstractContextManager[IO[bytes]]:
+    """Open a file to be read line by line, since it may be endless."""
+    return nullcontext(sys.stdin.buffer) if file == STDIN_MARK else Path(file).open("rb")
+
+
+def _checked(stream: IO[bytes], name: str) -> IO[bytes]:
+    """Return what a stream holds, to be read once more, if it is an exported session."""
+    header, records = import_lines(stream, name)
+    return io.BytesIO(b"".join(export_lines(SessionSlice(header, IDLE_INDEX, 0, records))))
 
 
 def _validate(header: SessionHeader, records: Sequence[EventRecord]) -> SessionIndex:

@@ -7,14 +7,16 @@ written batch by batch, which says whose fault it is.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from whenidle_actors.stores.sqlite.many_rows import change_many, select_many
+import attrs
+
+from whenidle_actors.stores.sqlite.many_rows import change_each, change_many, select_many
 from whenidle_actors.stores.sqlite.task_applying import Counts, drop_surplus
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from whenidle_actors.stores.base import Append, Batch, Receipt, Retention, TaskWrite
 
@@ -37,52 +39,68 @@ def apply_together(connection: sqlite3.Connection, batches: Sequence[Batch], ret
     Raises:
         sqlite3.Error, UnicodeError, OverflowError: one of them cannot be written.
     """
+    # Appends alone are little for SQLite to do: row by row they cost two thirds, and the host has to wait anyhow.
+    ways = _TOGETHER if any(batch.tasks for batch in batches) else _EACH
     return (
-        _append(connection, [append for batch in batches for append in batch.appends])
+        _append(connection, [append for batch in batches for append in batch.appends], ways)
         and _move_on(connection, [write for batch in batches for write in batch.tasks])
         and _add_receipts(connection, [receipt for batch in batches for receipt in batch.receipts], retention)
     )
 
 
-def _append(connection: sqlite3.Connection, appends: Sequence[Append]) -> bool:
+def _append(connection: sqlite3.Connection, appends: Sequence[Append], ways: _Ways) -> bool:
     rows = [
         (seq, record.type, record.at_millis, record.ignorable, record.data, append.session_id, append.expected)
         for append in appends
         for seq, record in enumerate(append.records, append.expected)
     ]
     # A session that is not there, or has another length, gives no row; a second append to one of them neither.
-    if change_many(connection, _INSERT_EVENTS, rows) != len(rows):
+    if ways.change(connection, ways.insert_events, rows) != len(rows):
         return False
     sessions = [
         (
             append.expected + len(append.records),
-            append.session_id,
-            append.expected,
             append.index.due_millis,
             append.index.runnable,
+            append.session_id,
+            append.expected,
         )
         for append in appends
     ]
-    kept = change_many(connection, _UPDATE_LENGTH, sessions)
+    kept = ways.change(connection, ways.update_length, sessions)
     if kept == len(appends):
         return True
     # Only the sessions whose index changes still have the length that was expected.
-    return kept + change_many(connection, _UPDATE_SESSION, sessions) == len(appends)
+    return kept + ways.change(connection, ways.update_session, sessions) == len(appends)
 
 
-_INSERT_EVENTS = (
+@attrs.frozen
+class _Ways:
+    """How appends are written: all rows at once, or each by itself."""
+
+    change: Callable[[sqlite3.Connection, str, Sequence[tuple[Any, ...]]], int]
+    insert_events: str
+    update_length: str
+    """Names no indexed column: that rewrites its index even if the value stays."""
+    update_session: str
+
+
+_TOGETHER = _Ways(
+    change_many,
     "INSERT INTO events (session, seq, type, at_millis, ignorable, data) "
     "SELECT session, column1, column2, column3, column4, column5 FROM <given> "
-    "CROSS JOIN sessions ON id = column6 AND length = column7"
-)
-# Naming an indexed column rewrites its index even if the value stays.
-_UPDATE_LENGTH = (
+    "CROSS JOIN sessions ON id = column6 AND length = column7",
     "UPDATE sessions SET length = column1 FROM <given> "
-    "WHERE id = column2 AND length = column3 AND due_millis IS column4 AND runnable = column5"
+    "WHERE due_millis IS column2 AND runnable = column3 AND id = column4 AND length = column5",
+    "UPDATE sessions SET length = column1, due_millis = column2, runnable = column3 FROM <given> "
+    "WHERE id = column4 AND length = column5",
 )
-_UPDATE_SESSION = (
-    "UPDATE sessions SET length = column1, due_millis = column4, runnable = column5 FROM <given> "
-    "WHERE id = column2 AND length = column3"
+_EACH = _Ways(
+    change_each,
+    "INSERT INTO events (session, seq, type, at_millis, ignorable, data) "
+    "SELECT session, ?, ?, ?, ?, ? FROM sessions WHERE id = ? AND length = ?",
+    "UPDATE sessions SET length = ? WHERE due_millis IS ? AND runnable = ? AND id = ? AND length = ?",
+    "UPDATE sessions SET length = ?, due_millis = ?, runnable = ? WHERE id = ? AND length = ?",
 )
 
 

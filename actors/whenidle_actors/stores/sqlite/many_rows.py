@@ -32,6 +32,11 @@ def change_many(connection: sqlite3.Connection, statement: str, rows: Sequence[t
     return sum(connection.execute(*each).rowcount for each in _parts(statement, rows, ()))
 
 
+def change_each(connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> int:
+    """Run a statement once for each of `rows`; return how many rows changed. Raises like `change_many`."""
+    return connection.executemany(statement, rows).rowcount if rows else 0
+
+
 def select_many(
     connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[Any, ...]], *rest: Any
 ) -> list[Any]:
