@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 import trio
 
-from whenidle_actors.deadlock import asking_actor, outside_mailbox
+from whenidle_actors.deadlock import asking_actor, serving
 from whenidle_actors.errors import WouldWaitForItself
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from whenidle_actors.agent_core import AgentCore
 
 
@@ -65,27 +62,35 @@ _inside: ContextVar[tuple[object, ...]] = ContextVar("whenidle_inside", default=
 """The marks of the turns and maintenance tasks that the current task belongs to, or belonged to before they ended."""
 
 
-@contextmanager
-def inside(activity: Activity) -> Generator[None]:
+class inside:  # noqa: N801 - used as a function; around every turn and delivery, for a third of a generator's cost
     """Mark the body, and the tasks started in it, as part of a turn or maintenance task that begins now."""
-    activity.mark = object()
-    token = _inside.set((*_inside.get(), activity.mark))
-    try:
-        yield
-    finally:
-        _inside.reset(token)
-        activity.mark = None
+
+    __slots__ = ("_activity", "_token")
+
+    def __init__(self, activity: Activity) -> None:
+        self._activity = activity
+
+    def __enter__(self) -> None:
+        mark = self._activity.mark = object()
+        self._token = _inside.set((*_inside.get(), mark))
+
+    def __exit__(self, *_: object) -> None:
+        _inside.reset(self._token)
+        self._activity.mark = None
 
 
-@contextmanager
-def beside_all() -> Generator[None]:
+class beside_all:  # noqa: N801 - as `inside`
     """Mark tasks started in the body as part of no agent's work and of no actor's handler."""
-    token = _inside.set(())
-    try:
-        with outside_mailbox():
-            yield
-    finally:
-        _inside.reset(token)
+
+    __slots__ = ("_marks", "_serving")
+
+    def __enter__(self) -> None:
+        self._marks = _inside.set(())
+        self._serving = serving.set(None)
+
+    def __exit__(self, *_: object) -> None:
+        serving.reset(self._serving)
+        _inside.reset(self._marks)
 
 
 def is_inside(agent: AgentCore) -> bool:

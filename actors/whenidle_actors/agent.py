@@ -378,7 +378,8 @@ class Agent(AgentCore):
     async def note(self, number: int, data: Any) -> None:
         """Keep a record of the running turn; see `Turn.note`."""
         try:
-            size = len(stringify(data))
+            # Nested as it will be, in an event and that in a line of an export.
+            size = len(stringify([[data]])) - len("[[]]")
         except (TypeError, ValueError) as error:
             raise InvalidArgument(f"a note is a JSON value: {error}") from None
         limit = self.services.max_message_bytes

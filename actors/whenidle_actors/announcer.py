@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from whenidle_actors.batch_events import events_of, size_of
+from whenidle_actors.batch_events import TOLD_BY_COMMITS, events_of, size_of
 from whenidle_actors.errors import CommitUncertain, CompositionError
 from whenidle_actors.event_stream import EventStream
 from whenidle_actors.logs import events_logger, log_event, report
@@ -14,7 +14,7 @@ from whenidle_actors.probe import Work, unprobed
 from whenidle_actors.tracing import Tracing
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Sequence
     from contextlib import AbstractContextManager
 
     from whenidle_actors.probe import Note, Probe
@@ -27,6 +27,8 @@ T = TypeVar("T")
 
 logger: logging.Logger = logging.getLogger("whenidle.host")
 
+_ALL = frozenset(EventKind)
+
 
 class Announcer:
     """The observers of one host.
@@ -37,7 +39,9 @@ class Announcer:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._observers: dict[object, Observer] = {}
+        self._observers: dict[object, tuple[Observer, frozenset[EventKind]]] = {}
+        self._kinds: frozenset[EventKind] = frozenset()
+        """What any of them is told of."""
         self._streams: set[EventStream] = set()
         self._sequence = 0
         self._ended = False
@@ -49,11 +53,23 @@ class Announcer:
         """Whether anybody observes the host, or reads of it in the log: else nothing is made of an event."""
         return bool(self._observers) or events_logger.isEnabledFor(logging.INFO)
 
-    def subscribe(self, observer: Observer) -> Callable[[], None]:
-        """Call `observer` with every event from now on, and return what ends that."""
+    def subscribe(self, observer: Observer, kinds: Collection[EventKind] = _ALL) -> Callable[[], None]:
+        """Call `observer` with every event of some kinds from now on, and return what ends that.
+
+        What nobody is told of is not counted by `HostEvent.sequence` either.
+        """
         key = object()
-        self._observers[key] = observer
-        return lambda: self._observers.pop(key, None) and None
+        self._observers[key] = observer, frozenset(kinds)
+        self._count_kinds()
+
+        def leave() -> None:
+            self._observers.pop(key, None)
+            self._count_kinds()
+
+        return leave
+
+    def _count_kinds(self) -> None:
+        self._kinds = frozenset[EventKind]().union(*(kinds for _, kinds in self._observers.values()))
 
     def stream(self, capacity: int) -> EventStream:
         """Return a new stream of the events from now on; it is at its end if the host has stopped.
@@ -75,11 +91,13 @@ class Announcer:
 
     def announce(self, kind: EventKind, session_id: str, **detail: Any) -> None:
         """Tell every observer; what one of them raises is logged and stops nobody else."""
-        if not self.heard:
+        if kind not in self._kinds and not events_logger.isEnabledFor(logging.INFO):
             return
         self._sequence += 1
         event = HostEvent(kind, session_id, self._clock.now(), detail, self._sequence)
-        for observer in (log_event, *self._observers.values()):
+        for observer, kinds in ((log_event, _ALL), *self._observers.values()):
+            if kind not in kinds:
+                continue
             try:
                 observer(event)
             except Exception as error:  # noqa: BLE001 - an observer is nobody's business but its own
@@ -111,6 +129,14 @@ class Announcer:
     def attended(self) -> bool:
         """Whether there is an observer, a reader of the log or a probe."""
         return self.tracing is not None or self.heard
+
+    @property
+    def attends_commits(self) -> bool:
+        """Whether one of them is told of commits, or of what they changed."""
+        return self.tracing is not None or self._hears_commits()
+
+    def _hears_commits(self) -> bool:
+        return not self._kinds.isdisjoint(TOLD_BY_COMMITS) or events_logger.isEnabledFor(logging.INFO)
 
     def attach(self, probe: Probe) -> Callable[[], None]:
         """Have `probe` wrap all work that begins from now on, and return what ends that.
@@ -157,7 +183,7 @@ class Announcer:
 
     def _tell_of(self, batch: Batch, error: Exception | None, began: float) -> None:
         """Tell of a commit that was begun then, and what it changed."""
-        if not self.heard:
+        if not self._hears_commits():
             return
         session_id, millis = _session_of(batch), round((self._clock.monotonic() - began) * 1000, 3)
         if error is not None:

@@ -21,6 +21,27 @@ Told: TypeAlias = tuple[EventKind, str, dict[str, Any]]
 _Payload: TypeAlias = dict[str, Any]
 
 
+TOLD_BY_COMMITS: Final = frozenset(
+    {
+        EventKind.COMMITTED,
+        EventKind.COMMIT_FAILED,
+        EventKind.SESSION_CREATED,
+        EventKind.MESSAGE_QUEUED,
+        EventKind.MESSAGES_REMOVED,
+        EventKind.MESSAGE_REPLACED,
+        EventKind.MESSAGES_TAKEN,
+        EventKind.TURN_NOTED,
+        EventKind.TURN_ABORTED,
+        EventKind.REMINDER_CREATED,
+        EventKind.REMINDER_DELETED,
+        EventKind.TASK_CREATED,
+        EventKind.TASK_CHANGED,
+        EventKind.TASK_DELETED,
+    }
+)
+"""The kinds of event that a commit is told of with: what became of it, and what `events_of` yields."""
+
+
 def events_of(batch: Batch) -> Iterator[Told]:
     """Yield an event for each thing that `batch`, now durable, has changed.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
+
+import trio
 
 from whenidle_actors.activity import inside
 from whenidle_actors.errors import AgentDisposed, AgentFaulted, StoreDamaged, UnknownSession
@@ -19,7 +20,7 @@ from whenidle_protocol.agent_state import Effect, Event, Phase
 from whenidle_protocol.events import Outcome, TurnEnded
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import Awaitable, Callable
 
     from whenidle_actors.agent import Agent
 
@@ -39,14 +40,17 @@ async def drain(agent: Agent) -> None:
     """
     writer = _Writer(agent)
     try:
-        await writer.insist(lambda: _close_orphan(agent))
+        if _may_hold_orphan(agent):
+            await writer.insist(lambda: _close_orphan(agent))
         more = True
         while more:
-            async with _slot(agent) as held:
-                if held:
+            if await _got_slot(agent):
+                try:
                     more = await _run_next(agent, writer)
-                else:
-                    more = await writer.insist(lambda: _may_go_on(agent))
+                finally:
+                    agent.services.turn_slots.release()
+            else:
+                more = await writer.insist(lambda: _may_go_on(agent))
     except (AgentDisposed, AgentFaulted, _GaveUp):
         agent.activity = None
         if agent.phase is not Phase.DISPOSED:
@@ -100,20 +104,17 @@ class _Writer:
             raise _GaveUp
 
 
-@asynccontextmanager
-async def _slot(agent: Agent) -> AsyncGenerator[bool]:
-    """Hold a slot to run a turn in (SPEC 2.11); yield False if the agent was cancelled while it waited."""
+async def _got_slot(agent: Agent) -> bool:
+    """Take a slot to run a turn in (SPEC 2.11); return False if the agent was cancelled while it waited."""
     slots, activity = agent.services.turn_slots, agent.activity
     assert activity is not None  # noqa: S101 - a drain is an activity
-    with activity.guard() as wait:
-        await slots.acquire()
-    if wait.cancelled_caught:
-        yield False
-        return
     try:
-        yield True
-    finally:
-        slots.release()
+        slots.acquire_nowait()
+    except trio.WouldBlock:
+        with activity.guard() as wait:
+            await slots.acquire()
+        return not wait.cancelled_caught
+    return True
 
 
 async def _run_next(agent: Agent, writer: _Writer) -> bool:
@@ -130,6 +131,12 @@ async def _run_next(agent: Agent, writer: _Writer) -> bool:
 
 def _redelivers(agent: Agent) -> bool:
     return agent.services.redelivery is Redelivery.AT_LEAST_ONCE
+
+
+def _may_hold_orphan(agent: Agent) -> bool:
+    """Return False only if the log holds no open turn; known without waiting for the mailbox, as in `rouse`."""
+    state = agent.session.confirmed_state
+    return state is None or state.turn is not None
 
 
 async def _close_orphan(agent: Agent) -> None:

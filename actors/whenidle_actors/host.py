@@ -448,12 +448,16 @@ class Host:
                 for suite in self._suites:
                     suite.look()
             for session_id in changes.sessions:
-                self._services.announce(EventKind.SESSION_CHANGED_ELSEWHERE, session_id)
-                agent = self._services.registry.live.get(session_id)
-                if agent is None:
-                    self._services.restore_soon(session_id)
-                else:
-                    self._services.start(self._catch_up, agent)
+                self._take_notice(session_id)
+
+    def _take_notice(self, session_id: str) -> None:
+        """Have the agent of a session that others appended to look at its log; `watch` must not hold on to it."""
+        self._services.announce(EventKind.SESSION_CHANGED_ELSEWHERE, session_id)
+        agent = self._services.registry.live.get(session_id)
+        if agent is None:
+            self._services.restore_soon(session_id)
+        else:
+            self._services.start(self._catch_up, agent)
 
     async def _catch_up(self, agent: Agent) -> None:
         """Have an agent look at its log anew, or its successor, if it is about to end."""

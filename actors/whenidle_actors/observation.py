@@ -85,9 +85,8 @@ class EventKind(enum.StrEnum):
     """A delivery could not be committed and is tried again: `error`, and `task` where one is known."""
 
     COMMITTED = "committed"
-    """A commit is durable: `events`, `sessions` (new ones), `tasks`, `receipts` (how many of each), `bytes` of their texts, and
-    `millis` that it took. What it holds is told next. The session is the first it appends to
-    or creates."""
+    """A commit is durable: `events`, `sessions` (new ones), `tasks`, `receipts` (how many of each), `bytes` of their
+    texts, and `millis` that it took. What it holds is told next. The session is the first it appends to or creates."""
     COMMIT_FAILED = "commit-failed"
     """A commit was refused, or its outcome is `uncertain` (a bool): `error` (the exception's type), `millis`."""
     CLOCK_STEPPED = "clock-stepped"

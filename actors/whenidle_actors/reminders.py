@@ -209,7 +209,7 @@ class Reminders:
     async def _attempt(self, agent: Agent, pursuit: _Pursuit, patience: Patience) -> bool:
         """Try one delivery, and return whether there may be another."""
         try:
-            if not await agent.in_mailbox(lambda: self._look(agent)):
+            if not await self._is_wanted(agent):
                 return False
             await agent.admit(lambda withdrawn: self._admit(agent, withdrawn))
             patience.reset()
@@ -237,9 +237,17 @@ class Reminders:
                 await patience.wait()
         return True
 
-    async def _look(self, agent: AgentCore) -> bool:
+    async def _is_wanted(self, agent: AgentCore) -> bool:
         """Return whether something is due; if not, the pursuit is over from this very moment on."""
+        if agent.session.confirmed_state is not None:
+            return self._look(agent)  # no need to wait for the mailbox: whoever changes the session leaves it in doubt
+        return await agent.in_mailbox(lambda: self._read_back(agent))
+
+    async def _read_back(self, agent: AgentCore) -> bool:
         await agent.session.confirm()
+        return self._look(agent)
+
+    def _look(self, agent: AgentCore) -> bool:
         wanted = not agent.ending and self._wants_pursuit(agent)
         if not wanted:
             self._pursued.pop(agent.name, None)

@@ -58,7 +58,8 @@ def check_session_id(session_id: object) -> str:
         raise InvalidArgument(f"a session id has at most {MAX_ID_LENGTH} characters; this one has {len(session_id)}")
     if _ID.fullmatch(session_id) is None:
         raise InvalidArgument(
-            f"session id {quoted(session_id)}: use only A-Z a-z 0-9 . _ : - and no leading dot, for example 'support-42'"
+            f"session id {quoted(session_id)}: "
+            "use only A-Z a-z 0-9 . _ : - and no leading dot, for example 'support-42'"
         )
     return session_id
 
@@ -91,13 +92,13 @@ class Journal:
 
     def commit_all(self, batches: Sequence[Batch]) -> Awaitable[list[Exception | None]]:
         """Commit as `Store.commit_all`, seen by whoever attends to the host."""
-        if self.announcer.attended:
+        if self.announcer.attends_commits:
             return self.announcer.commit_all(self.store, batches)
         return self.store.commit_all(batches)
 
     def commit(self, batch: Batch) -> Awaitable[None]:
         """Commit as `Store.commit`, seen by whoever attends to the host."""
-        if self.announcer.attended:
+        if self.announcer.attends_commits:
             return self.announcer.commit(self.store, batch)
         return self.store.commit(batch)
 

@@ -39,8 +39,9 @@ _SWEEP = 500
 _ROUND = 100
 """Sessions that are delivered to together: a thousand tasks share an fsync, and are decided about in some 50 ms."""
 
-_ROUNDS_COMMITTING = 2
-"""Rounds whose commits may wait at once, while the next is prepared: the store never waits for a decision."""
+_ROUNDS_AT_ONCE = 3
+"""Rounds that may have claimed sessions: two wait for their commits while the next is prepared, so that the store
+never waits for a decision."""
 
 _MOST_PURSUITS = 1_000
 """Destinations delivered to at once; more wait in the store until there is room.
@@ -112,7 +113,7 @@ class TaskDeliveries:
         store = self._services.journal.store
         now_millis = self._services.clock.now_millis()
         after: tuple[int, str] | None = None
-        while True:
+        while not self._services.registry.closing:
             rows = await store.due_tasks(now_millis, after=after, limit=_SWEEP)
             found: dict[Destination, None] = {}
             roomy = self._find(rows, found)
@@ -154,21 +155,24 @@ class TaskDeliveries:
                 self._begin(destination)
             else:
                 together.append(destination.session_id)
-        committing = trio.Semaphore(_ROUNDS_COMMITTING)
+        places = trio.Semaphore(_ROUNDS_AT_ONCE)
         async with trio.open_nursery() as nursery:
             for start in range(0, len(together), _ROUND):
+                # Before anybody is claimed: cancelled while it waits, a round has nobody to release.
+                await places.acquire()
+                if self._services.registry.closing:
+                    break
                 next_round = TaskRound(self._office, together[start : start + _ROUND])
                 await next_round.prepare()
-                await committing.acquire()
-                nursery.start_soon(self._finish, next_round, committing)
+                nursery.start_soon(self._finish, next_round, places)
 
-    async def _finish(self, prepared: TaskRound, committing: trio.Semaphore) -> None:
+    async def _finish(self, prepared: TaskRound, places: trio.Semaphore) -> None:
         """Commit a round, and have what it leaves over pursued."""
         try:
             for session_id, error in (await prepared.commit()).items():
                 self._begin(Destination(session_id, None), error)
         finally:
-            committing.release()
+            places.release()
 
     def _begin(self, destination: Destination, failure: Exception | None = None) -> None:
         self._at_work += 1

@@ -109,7 +109,7 @@ def unshield(task: trio.lowlevel.Task) -> None:
 
     A process that is killed protects nothing.
     """
-    status: Any = task._cancel_status  # noqa: SLF001 - what this file is for
+    status: Any = task._cancel_status  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - what this file is for
     while status is not None:
         if status._scope.shield:  # noqa: SLF001 - the same
             status._scope.shield = False  # noqa: SLF001 - the same

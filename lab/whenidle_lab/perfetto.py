@@ -43,6 +43,7 @@ _INSTANTS: Final = frozenset(
         What.CHANGED,
         What.CLAIM_REFUSED,
         What.CANCEL,
+        What.STEPPED,
         What.FORKED,
         What.HOST,
         What.LOG,

@@ -161,7 +161,7 @@ class _Lives:
 
     def _kill(self) -> None:
         """Cancel everything in the process, shielded or not."""
-        for task in _all_tasks():
+        for task in self._world.tasks():
             adapter.unshield(task)
         self._process.cancel()
         self._ended.set()
@@ -225,15 +225,6 @@ class _Lives:
 
 class _Immortal(BaseException):
     """A dead process did not go: trio is to give up its whole run."""
-
-
-def _all_tasks() -> list[trio.lowlevel.Task]:
-    root = trio.lowlevel.current_root_task()
-    found = [] if root is None else [root]
-    for task in found:
-        for nursery in task.child_nurseries:
-            found.extend(nursery.child_tasks)
-    return found
 
 
 class _Logged(logging.Handler):

@@ -164,7 +164,7 @@ class SimulatedStore(SimulatedReads):
             await self._die_at(number, batch, fault)
         if fault is not None and fault.kind is FaultKind.SLOW:
             self._slow = fault
-            self._slow_until_ns = self._world.clock.monotonic_ns + int(20e9 * fault.delay)
+            self._slow_until_ns = self._world.clock.monotonic_ns + _slow_spell_ns(fault)
         elif fault is not None or self._world.mischief.is_full(self._world.clock.monotonic_ns):
             await trio.lowlevel.checkpoint()
             self._require_alive()
@@ -217,6 +217,8 @@ class SimulatedStore(SimulatedReads):
             self._write(number, batch, kind, tell=CommitRefused("the commit changed nothing"))
         elif kind is FaultKind.LOST:
             self._ended(number, kind, None)
+        elif fault.variant & 1 and not batch.created and not batch.tasks:
+            self._write(number, batch, kind, tell=Defect("a defect of the store, behind the commit"))
         else:
             self._ended(number, kind, Defect("a defect of the store"))
 
@@ -227,7 +229,7 @@ class SimulatedStore(SimulatedReads):
         fate: str = DONE,
         mishap: Mishap | None = None,
         *,
-        tell: StoreError | None = None,
+        tell: Exception | None = None,
     ) -> None:
         """Commit, or fail to; `tell` is what the caller is told of a success.
 
@@ -290,3 +292,8 @@ class SimulatedStore(SimulatedReads):
             entry.error = error
             self._tell_of(entry.number, entry.batch, error)
             entry.ended.set()
+
+
+def _slow_spell_ns(fault: Fault) -> int:
+    """Return the nanoseconds that a store stays slow: some twenty commits, or ten minutes if they take longer."""
+    return int(1e9 * min(20 * fault.delay, 600.0))

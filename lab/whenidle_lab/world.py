@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from whenidle_actors.turn import Turn
     from whenidle_lab.choices import Chooser
     from whenidle_lab.scenario import Invariant, Scenario
+    from whenidle_protocol.events import Message
     from whenidle_protocol.task_requests import CreateTask
 
 T = TypeVar("T")
@@ -300,11 +301,20 @@ class World:
 
     async def cancel(self, agent: Agent, cause: str, *, keep_inbox: bool = False) -> None:
         """Cancel what an agent does."""
-        self.happened(What.CANCEL, agent.id, cause=cause, keep_inbox=keep_inbox)
+        number, error = self._number(), None
+        self.happened(What.CANCEL, agent.id, cancel=number, cause=cause, keep_inbox=keep_inbox)
         try:
             await agent.cancel(cause, keep_inbox=keep_inbox)
-        except _FAILURES:
-            return
+        except _FAILURES as failure:
+            error = _name(failure)
+        self.happened(What.CANCEL_ENDED, agent.id, cancel=number, error=error)
+
+    async def next_step(self, turn: Turn) -> tuple[Message, ...]:
+        """Take, between two steps of a turn, what has come meanwhile; raises as `Turn.next_step`."""
+        messages = await turn.next_step()
+        ids = [message.id for message in messages]
+        self.happened(What.STEPPED, turn.agent.id, turn=turn.number, messages=ids)
+        return messages
 
     async def dispose(self, agent: Agent) -> None:
         """Dispose an agent."""
@@ -413,6 +423,15 @@ class World:
         if not self.dead:
             self.mischief.begin_round(self, jumped=jumped)
 
+    def tasks(self) -> list[trio.lowlevel.Task]:
+        """Return all tasks of the process that lives now, trio's own included."""
+        root = trio.lowlevel.current_root_task()
+        found = [] if root is None else [root]
+        for task in found:
+            for nursery in task.child_nurseries:
+                found.extend(nursery.child_tasks)
+        return found
+
     def judge(self) -> None:
         """Have the invariants judge the run as a whole."""
         with self.judging():
@@ -438,7 +457,9 @@ class World:
             **options,
         ) as host:
             self._host = host
-            host.subscribe(self._announced)
+            # Most events are of what the trace has from the store; making them costs a tenth of a run.
+            announcer = host._services.announcer  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - it tells of everything
+            announcer.subscribe(self._announced, _TOLD)
             try:
                 yield host
             finally:
@@ -471,8 +492,7 @@ class World:
     def _announced(self, event: HostEvent) -> None:
         if event.kind is EventKind.AGENT_PASSIVATED and "passivate_after" in self.mischief.host_options():
             self.mischief.note(FaultKind.AGENT_PASSIVATED)
-        if event.kind in _TOLD:
-            self.happened(What.HOST, event.session_id, event=event.kind.value, **event.detail)
+        self.happened(What.HOST, event.session_id, event=event.kind.value, **event.detail)
 
     def _number(self) -> int:
         self._numbers += 1

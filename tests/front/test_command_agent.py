@@ -318,6 +318,8 @@ async def test_what_cannot_be_started_is_tried_again(tmp_path: Path, virtual: Vi
         ({"exitStatus": 0, "timedOut": False, "run": 1, "again": False}, []),
         ({"exitStatus": 75, "timedOut": False, "run": 2, "again": True}, [3]),
         ({"exitStatus": 75}, [1]),
+        ({"exitStatus": 75, "run": None, "again": True}, [1]),
+        ({"exitStatus": "bad", "run": 1, "again": False}, [1]),
         ("progress", [1]),
         (None, [1]),
     ],

@@ -39,6 +39,8 @@ def test_a_program_is_looked_for_at_once(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("")
     with pytest.raises(CommandNotFound, match="is not executable"):
         command_line(str(tmp_path / "data"))
+    with pytest.raises(CommandNotFound, match=r"'xxx.* was not found"):
+        command_line("x" * 5_000)  # longer than any file name
     assert command_line("sh -c 'a b'")[1:] == ("-c", "a b")
 
 

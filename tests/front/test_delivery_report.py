@@ -54,6 +54,18 @@ NOTE = {
             "error, exit -15, out of time",
         ),
         (
+            MessageHistory(
+                Fate.ERROR, 1, 4, note={"exitStatus": "\x1b[2J", "run": "many", "timedOut": [], "stdout": 5}
+            ),
+            {"state": "error", "attempts": 1, "turn": 4, "stdout": "5"},
+            "error",
+        ),
+        (
+            MessageHistory(Fate.COMPLETED, 1, 4, note={"exitStatus": 0, "run": None}),
+            {"state": "completed", "attempts": 1, "turn": 4, "run": None, "exitStatus": 0},
+            "completed, exit 0",
+        ),
+        (
             MessageHistory(Fate.ERROR, 1, 4, note={"exitStatus": None, "run": 1, "again": False, "error": "gone"}),
             {"state": "error", "attempts": 1, "turn": 4, "run": 1, "exitStatus": None},
             "error",

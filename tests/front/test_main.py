@@ -6,6 +6,7 @@ import runpy
 import shlex
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
@@ -21,8 +22,12 @@ from .command_line import Call, program
 def test_python_dash_m_is_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """`python -m whenidle` takes its arguments from the process and exits with the command's status."""
     monkeypatch.setattr(sys, "argv", ["whenidle", "nonsense"])
+    main = find_spec("whenidle.__main__")
+    assert main is not None
+    assert main.origin is not None
     with pytest.raises(SystemExit) as ended:
-        runpy.run_module("whenidle", run_name="__main__")
+        # As a file: of a package with a plugin, pytest loads the modules itself, in a way that runpy cannot.
+        runpy.run_path(main.origin, run_name="__main__")
     assert ended.value.code == 2
     assert "nonsense" in capsys.readouterr().err
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import sys
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
 CPU_SECONDS: Final = 20.0
 """What one input may take of this thread's processor time. The slowest takes well below a second; what goes on
 without end takes more, and what else the machine does is not counted."""
-MEMORY_KIB: Final = 256 * 1024
+MEMORY_MIB: Final = 256
 """How much one input may raise the highest memory use of the process so far."""
+_UNIT: Final = 1 if sys.platform == "darwin" else 1024
+"""Bytes that `ru_maxrss` counts in."""
 LONGEST_MESSAGE: Final = 1_000
 """Characters of a refusal; the closed sets of names in them are the longest part."""
 
@@ -36,15 +39,15 @@ class Target:
 
     def check(self, data: bytes) -> None:
         """Run, and judge the time and memory it took, too."""
-        began, peak = time.thread_time(), _peak_kib()
+        began, peak = time.thread_time(), _peak_mib()
         self.run(data)
-        spent, more = time.thread_time() - began, _peak_kib() - peak
+        spent, more = time.thread_time() - began, _peak_mib() - peak
         assert spent < CPU_SECONDS, f"{spent:.1f} s of processor time"
-        assert more < MEMORY_KIB, f"{more} KiB of memory"
+        assert more < MEMORY_MIB, f"{more} MiB of memory"
 
 
-def _peak_kib() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def _peak_mib() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT // 2**20
 
 
 def check_refusal(error: ToolError, codes: Collection[str]) -> None:

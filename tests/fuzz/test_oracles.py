@@ -78,9 +78,9 @@ def test_what_takes_too_long_or_too_much_is_noticed(monkeypatch: pytest.MonkeyPa
     with pytest.raises(AssertionError, match="processor time"):
         busy.check(b"")
     monkeypatch.undo()
-    peaks = iter([100, 100 + 256 * 1024])
-    monkeypatch.setattr("tests.fuzz.target._peak_kib", lambda: next(peaks))
-    with pytest.raises(AssertionError, match="KiB of memory"):
+    peaks = iter([100, 100 + 256])
+    monkeypatch.setattr("tests.fuzz.target._peak_mib", lambda: next(peaks))
+    with pytest.raises(AssertionError, match="MiB of memory"):
         Target("greedy", lambda _: None, ()).check(b"")
 
 

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .__main__ import NAMES
 from .choices import Choices
-from .found import FOLDER, found_inputs
+from .found import found_inputs
 from .inputs import inputs
 from .targets import TARGETS
 
@@ -44,12 +43,6 @@ def test_what_was_found_once_is_right_from_then_on(target: Target, path: Path) -
 def test_no_input_breaks_a_target(name: str, data: st.DataObject) -> None:
     """Whatever the bytes, the product answers as it says it does, in bounded time and memory."""
     TARGETS[name].check(data.draw(inputs(TARGETS[name])))
-
-
-def test_the_names_are_those_of_the_targets() -> None:
-    """On the command line and in the folder of what was found."""
-    assert tuple(TARGETS) == NAMES
-    assert {each.name for each in FOLDER.iterdir() if each.is_dir()} <= set(NAMES)
 
 
 @given(st.binary(max_size=60))

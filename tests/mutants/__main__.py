@@ -15,8 +15,8 @@ import attrs
 from tests.mutants.catalog import MUTANTS
 
 STRATEGIES = ("random", "pct:3", "pos")
-BUDGET = 3000
-"""Runs after which a hunt is given up: ten times what the slowest has needed."""
+BUDGET = 1500
+"""Runs after which a hunt is given up: ten times what the slowest has needed with the first strategy."""
 PATIENCE = 900
 """Seconds after which a hunt counts as hung."""
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from whenidle_protocol.json_text import MAX_DEPTH, parse, stringify
+from whenidle_protocol.json_text import MAX_DEPTH, parse, printable_string, stringify
 
 from .strategies import json_values
 
@@ -188,3 +188,31 @@ def test_an_unfinished_string_does_not_hide_depth() -> None:
     """Text that ends inside a string is refused as malformed, whatever it opened before."""
     with pytest.raises(ValueError, match="Unterminated"):
         parse("[" * 150 + '"' + "[" * 100)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_number_that_cannot_be_read_is_not_written(sign: int) -> None:
+    """Just below what no double comes near it comes back with all its digits; from there on both ways are refused."""
+    limit = 2**1024 - 2**970
+    assert parse(stringify(sign * (limit - 1))) == sign * (limit - 1)
+    for number in (limit, 10**400, 10**5_000):
+        with pytest.raises(ValueError, match="too large for a double"):
+            stringify({"n": [sign * number]})
+    with pytest.raises(ValueError, match="too large for a double"):
+        parse(str(sign * limit))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("colour", '"colour"'),
+        ("né 漢", '"né 漢"'),
+        ('"\n', r'"\"\n"'),
+        ("\x9b\x7f\u202e\u2028", r'"\u009b\u007f\u202e\u2028"'),
+        ("\ud800\U000e0041", r'"\ud800\udb40\udc41"'),
+    ],
+)
+def test_a_string_in_a_message_only_shows_itself(text: str, shown: str) -> None:
+    """What is not seen is escaped, also what JSON would leave as it is; it still is the JSON of the same text."""
+    assert printable_string(text) == shown
+    assert parse(shown) == text

@@ -1,9 +1,11 @@
 """How commits of the SQLite store share transactions, and what cancelling them does."""
 
+import queue
 import sqlite3
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -379,6 +381,32 @@ async def test_a_group_of_withdrawn_commits_is_no_transaction(store: SqliteStore
         await store.commit(creates("a"))
         assert [head.id for head in await store.sessions()] == ["a"]
         assert store.statistics() == StoreStatistics(commits=1, groups=1)
+
+
+async def test_a_group_that_was_withdrawn_leaves_no_doubt(path: Path, gate: Gate) -> None:
+    """Its transaction is rolled back; the connection stays, and nothing has to be settled."""
+    statements: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def before(_connection: sqlite3.Connection, statement: str) -> None:
+        statements.put(statement)
+        if statement == "BEGIN IMMEDIATE":
+            gate.pass_through()
+
+    store = SqliteStore(path, connection_factory=connections(before))
+    async with store.opened(Role.HOST):
+        gate.close()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(store.commit, creates("withdrawn"))
+            await trio.to_thread.run_sync(gate.arrivals.get)
+            nursery.cancel_scope.cancel()
+        gate.open()
+        following = partial(statements.get, timeout=10)
+        while await trio.to_thread.run_sync(following) != "BEGIN IMMEDIATE":
+            continue
+        assert await trio.to_thread.run_sync(following) == "ROLLBACK"
+        assert await store.commit_all([]) == []
+        await store.commit(creates("a"))
+    assert not any("PRAGMA application_id =" in statements.get() for _ in range(statements.qsize()))
 
 
 async def test_a_commit_cancelled_after_its_write_began_is_awaited(path: Path) -> None:

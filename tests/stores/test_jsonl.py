@@ -142,6 +142,12 @@ def in_session(*keys: str, **changes: Any) -> Any:
         (1, in_session(seedLength=-1), "'seedLength' of the session header is -1, not a whole number"),
         (1, in_session(delegationDepth="1"), "'delegationDepth' of the session header is '1', not a whole"),
         (1, in_session(delegationDepth=True), "'delegationDepth' of the session header is True, not a whole"),
+        (
+            1,
+            in_session(cwd="/\ud800"),
+            "'cwd' of the session header has half a character at 2, which no store can hold",
+        ),
+        (2, without(type="x/\ud800"), "'type' has half a character at 3, which no store can hold"),
         (1, in_session(createdAt="today"), "'createdAt' of the session header is not an instant"),
         (2, without(seq=1), "event 0 is expected here, and this is event 1"),
         (3, without(seq=0), "event 1 is expected here, and this is event 0"),

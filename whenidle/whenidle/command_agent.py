@@ -158,7 +158,10 @@ class CommandAgent:
         note = None if history is None else history.note
         if not isinstance(note, dict) or not {"exitStatus", "run", "again"} <= note.keys():
             return None
-        return cast("dict[str, Any]", note)
+        told = cast("dict[str, Any]", note)
+        # Another turn function may have noted something like it.
+        is_ours = type(told["run"]) is int and isinstance(told["exitStatus"], int | None)
+        return told if is_ours else None
 
     async def _run(self, turn: Turn, run: int) -> dict[str, Any]:
         """Run the command once, and return what there is to note of it."""

@@ -57,6 +57,7 @@ def outcome_words(outcome: dict[str, Any]) -> str:
         words.append(f"exit {outcome['exitStatus']}")
     if outcome.get("timedOut"):
         words.append("out of time")
-    if outcome.get("attempts", 0) > 1 or outcome.get("run", 1) > 1:
-        words.append(f"attempt {outcome['attempts']}, run {outcome.get('run', 1)}")
+    run = outcome.get("run") or 1
+    if outcome.get("attempts", 0) > 1 or run > 1:
+        words.append(f"attempt {outcome['attempts']}, run {run}")
     return ", ".join(words)

@@ -166,12 +166,15 @@ async def open_portal() -> AsyncGenerator[Portal]:
 
 
 async def _serve(call: PortalCall[Any], scope: trio.CancelScope) -> None:
-    """Serve a call in a trio task of its own; what it raises is the caller's."""
+    """Serve a call in a trio task of its own; what it raises is the caller's, and Ctrl-C the program's too."""
     with scope:
         try:
             await call.serve()
         except trio.Cancelled:
             call.fail(_closed())
             raise
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the caller
+        except KeyboardInterrupt as error:
+            call.fail(error)
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever else it is, it belongs to the caller
             call.fail(error)

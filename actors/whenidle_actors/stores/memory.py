@@ -59,7 +59,7 @@ class MemoryStore(Store):
         self._tasks = MemoryTasks(retention)
         self._is_open = False
         self._closed = trio.Event()
-        self._statistics = StoreStatistics()
+        self._commits = self._refused = 0
 
     @property
     def name(self) -> str:
@@ -73,7 +73,7 @@ class MemoryStore(Store):
             raise StoreLocked(self.name, os.getpid())
         self._is_open = True
         self._closed = trio.Event()
-        self._statistics = StoreStatistics()
+        self._commits = self._refused = 0
 
     async def aclose(self) -> None:
         """See `Store.aclose`."""
@@ -92,15 +92,14 @@ class MemoryStore(Store):
         try:
             changed = self._prepare(batch)
         except StoreError:
-            self._statistics = attrs.evolve(self._statistics, refused=self._statistics.refused + 1)
+            self._refused += 1
             raise
         for session_id, change in changed.items():
             log = self._logs.setdefault(session_id, _Log(change.header))
             log.index = change.index
             log.records += change.records
         self._tasks.apply(batch)
-        commits = self._statistics.commits + 1
-        self._statistics = attrs.evolve(self._statistics, commits=commits, groups=commits)
+        self._commits += 1
 
     async def read(self, session_id: str, start: int = 0) -> SessionSlice:
         """See `Store.read`."""
@@ -183,7 +182,7 @@ class MemoryStore(Store):
 
     def statistics(self) -> StoreStatistics:
         """See `Store.statistics`; those of the last time it was open if it is closed."""
-        return self._statistics
+        return StoreStatistics(commits=self._commits, refused=self._refused, groups=self._commits)
 
     async def _opened_tasks(self) -> MemoryTasks:
         await trio.lowlevel.checkpoint()

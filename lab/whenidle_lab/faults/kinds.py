@@ -34,7 +34,8 @@ class FaultKind(enum.StrEnum):
     UNCERTAIN_KEPT = "uncertain-kept"
     """A commit raises `CommitUncertain`, and did happen; reads may fail for a while."""
     DEFECT = "defect"
-    """A commit raises what no store should: a fault of the actor that asked for it, which is restarted."""
+    """A commit raises what no store should: a fault of the actor that asked for it, which is restarted. It did not
+    happen, or, if all it does is to append to a log, in half of all cases it did."""
     DISK_FULL = "disk-full"
     """Every commit of a stretch of time raises `StoreFull`."""
     UNREADABLE = "unreadable"

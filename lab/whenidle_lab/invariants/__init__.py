@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from whenidle_lab.invariants.admission import ExactlyOnce, NeverEarly
 from whenidle_lab.invariants.books import Books
+from whenidle_lab.invariants.cancels import CancelsAsTold
 from whenidle_lab.invariants.disposal import NothingAfterDisposal
 from whenidle_lab.invariants.exclusion import OneAtATime
 from whenidle_lab.invariants.form import LogWellFormed
@@ -32,6 +33,7 @@ def standard_invariants() -> list[Invariant]:
         NothingLost(books),
         OneAtATime(books),
         InboxOrder(books),
+        CancelsAsTold(books),
         WhenIdle(books),
         AnswersAgree(books),
         NothingAfterDisposal(books),

@@ -20,6 +20,7 @@ class NeverEarly(Invariant):
     What is decided in a claim is decided between the beginning of the claim and the moment at which the commit is
     handed in; what needs no claim, because it makes its session, at that moment. The wall must have shown the
     target at some time in between. Whatever the runtime says about when it decided must be what the wall showed.
+    Of a reminder it is decided in the moment in which the record of it is dated: that date is not before its target.
     """
 
     name = "never-early"
@@ -34,6 +35,8 @@ class NeverEarly(Invariant):
         for dispatched in commit.dispatched:
             what = f"reminder {dispatched.id} of {dispatched.session}"
             self._check(what, dispatched.session, dispatched.target, dispatched.accepted)
+            if dispatched.at < dispatched.target:
+                self.fail(f"{what} is due at {dispatched.target}, and said at {dispatched.at} to be delivered")
         for announced in commit.announced:
             kind = "task" if announced.is_task else "reminder"
             self._check(f"{kind} {announced.id}", announced.session, announced.occurrence, None)
@@ -55,7 +58,10 @@ class NeverEarly(Invariant):
 
 
 class ExactlyOnce(Invariant):
-    """Each occurrence is admitted once in the whole run, and the message and all records of it are one commit."""
+    """Each occurrence is admitted once in the whole run, and the message and all records of it are one commit.
+
+    A task is delivered to the session that it names; one that makes a session each time, to another each time.
+    """
 
     name = "exactly-once"
     listens: ClassVar[frozenset[What]] = frozenset({What.COMMIT_DURABLE})
@@ -65,6 +71,8 @@ class ExactlyOnce(Invariant):
         self._admitted: set[tuple[str, str, int, int]] = set()
         self._rules: dict[str, int] = {}
         """How many rules each task has had: a new one may come to an instant that the old one came to."""
+        self._sessions: dict[str, tuple[str, int]] = {}
+        """Which occurrence each session was made for that was made for one."""
 
     def happened(self, happening: Happening) -> None:  # noqa: ARG002 - the books have read it
         """Judge what a commit admits."""
@@ -97,6 +105,7 @@ class ExactlyOnce(Invariant):
             self.fail(f"the messages of a commit deliver the tasks {said}; it has the receipts {kept}")
         for each, receipt in zip(announced, commit.receipts, strict=True):
             before, after = self._rows(each, written.get(each.id))
+            self._check_destination(receipt, before["target"])
             self._check_row(each, receipt, before, after)
             if not _is_by_hand(before, after):
                 self._admit(each, self._rules.get(each.id, 0))
@@ -116,6 +125,14 @@ class ExactlyOnce(Invariant):
             self.fail(f"task {announced.id} is delivered with the prompt {announced.prompt!r}")
         if (receipt.scheduled, receipt.delivered) != (millis(told["scheduledAt"]), millis(told["deliveredAt"])):
             self.fail(f"the receipt of task {announced.id} is filed under {receipt.scheduled} and says {told}")
+
+    def _check_destination(self, receipt: Receipt, target: dict[str, Any]) -> None:
+        """Judge where a task is delivered to: where it says, or a session for that occurrence alone."""
+        session, occurrence = receipt.data["targetSessionId"], (receipt.task, receipt.scheduled)
+        if target.get("sessionId", session) != session:
+            self.fail(f"task {receipt.task} is for session {target['sessionId']}, and is delivered to {session}")
+        if target["kind"] == "new" and self._sessions.setdefault(session, occurrence) != occurrence:
+            self.fail(f"task {receipt.task} makes a session each time, and is delivered to {session} again")
 
     def _admit(self, announced: Announced, rule: int) -> None:
         owner = "" if announced.is_task else announced.session

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class OneAtATime(Invariant):
     """Turns and maintenance of one agent never overlap, claims exclude each other, deliveries are made in a claim.
 
-    A turn function runs while its turn is open in the log, and at most once for each turn.
+    A turn function runs while its turn is open in the log, and at most once for each turn. An agent that does
+    any of that stays in memory.
     """
 
     name = "one-at-a-time"
@@ -33,6 +34,8 @@ class OneAtATime(Invariant):
             self._check_commit()
         elif happening.what is not What.HOST or happening.detail["event"] == "maintenance-started":
             self._check_begin(happening.agent)
+        elif happening.detail["event"] == "agent-passivated":
+            self._check_quiet(happening.agent)
         if happening.what is What.TURN_BEGAN:
             self._check_turn(happening)
 
@@ -46,6 +49,14 @@ class OneAtATime(Invariant):
             )
         if player.claims and ledger is not None and ledger.turn is not None:
             self.fail(f"agent {agent} is claimed while turn {ledger.turn.number} is open in its log")
+
+    def _check_quiet(self, agent: str) -> None:
+        player = self._books.stage.of(agent)
+        if player.is_busy or player.claims:
+            self.fail(
+                f"agent {agent} is dropped from memory while it is in the turns {player.turns}, with "
+                f"{len(player.claims)} claims and {len(player.tasks)} maintenance tasks"
+            )
 
     def _check_turn(self, happening: Happening) -> None:
         agent, turn = happening.agent, happening.detail["turn"]

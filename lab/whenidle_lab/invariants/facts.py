@@ -97,6 +97,18 @@ class Started:
 
 
 @attrs.frozen
+class Removed:
+    """Messages that left the inbox untaken, together."""
+
+    session: str
+    ids: list[str]
+    pending: list[str]
+    """All that were in the inbox before."""
+    cause: str | None
+    """Of the cancel of the turn that it comes with; None if it comes with none."""
+
+
+@attrs.frozen
 class Ended:
     """A turn that has its outcome."""
 
@@ -158,6 +170,8 @@ class Commit:
     deleted: list[tuple[str, str]] = attrs.Factory(list[tuple[str, str]])
     """Sessions and reminders."""
     started: list[Started] = attrs.Factory(list[Started])
+    removed: list[Removed] = attrs.Factory(list[Removed])
+    """By a removal, or a cancel, which may have removed nothing."""
     ended: list[Ended] = attrs.Factory(list[Ended])
     receipts: list[Receipt] = attrs.Factory(list[Receipt])
     written: list[Written] = attrs.Factory(list[Written])

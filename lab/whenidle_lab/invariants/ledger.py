@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
-from whenidle_lab.invariants.facts import Dispatched, Ended, Message, Reminder, Started
+from whenidle_lab.invariants.facts import Dispatched, Ended, Message, Reminder, Removed, Started
 from whenidle_lab.invariants.frames import announced_by, millis
 
 if TYPE_CHECKING:
@@ -144,12 +144,13 @@ class Ledger:
             taken.append(message)
         return taken
 
-    def _drop(self, ids: Iterable[str]) -> None:
+    def _empty(self, ids: list[str], cause: str | None, commit: Commit) -> None:
+        commit.removed.append(Removed(self.session, ids, [*self.next_step, *self.next_turn], cause))
         for message in self._take(ids):
             message.is_removed = True
 
-    def _remove(self, data: Any, _: Commit, __: int) -> None:
-        self._drop(data["ids"])
+    def _remove(self, data: Any, commit: Commit, _: int) -> None:
+        self._empty(data["ids"], None, commit)
 
     def _replace(self, data: Any, _: Commit, __: int) -> None:
         message = self.next_step.get(data["id"]) or self.next_turn.get(data["id"])
@@ -195,9 +196,9 @@ class Ledger:
             message.is_claimed = True
             turn.claimed.append(message)
 
-    def _abort(self, data: Any, _: Commit, __: int) -> None:
+    def _abort(self, data: Any, commit: Commit, _: int) -> None:
         turn = self._open(data["turn"])
-        self._drop(data["removed"])
+        self._empty(data["removed"], data["cause"], commit)
         turn.cause = data["cause"] if turn.cause is None else turn.cause
         self.awake = False
         self.wakers.clear()

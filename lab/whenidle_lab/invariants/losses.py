@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 _LANES = {"followup": ("next-turn", True), "steer": ("next-step", True), "inject": ("next-step", False)}
 """The lane of a message by the way it was sent, and whether it wakes the agent."""
 
+_DOUBTS = {None, "CommitUncertain", "Defect"}
+"""What a caller may be told of a commit that is durable: a defect of the store says nothing about it."""
+
 
 class NothingLost(Invariant):
     """A commit that was reported done is durable, and so is every message whose sender was given its id.
 
-    One that was reported failed changed nothing, unless it is uncertain. Each message that a turn took is run: by a
-    turn function, or, if the turn was interrupted, by that of a later turn, unless the turn was cancelled, or the
-    host has it run at most once.
+    One that was reported failed changed nothing, unless it is uncertain or the store has a defect. Each message
+    that a turn took is run: by a turn function, or, if the turn was interrupted, by that of a later turn, unless the
+    turn was cancelled, or the host has it run at most once.
     """
 
     name = "nothing-lost"
@@ -86,7 +89,7 @@ class NothingLost(Invariant):
         self._durable.discard(commit)
         if error is None and not is_durable:
             self.fail(f"commit {commit} is reported done, and is not durable")
-        if error not in {None, "CommitUncertain"} and is_durable:
+        if error not in _DOUBTS and is_durable:
             self.fail(f"commit {commit} is reported failed ({error}), and is durable")
 
     def _check_sent(self, happening: Happening) -> None:

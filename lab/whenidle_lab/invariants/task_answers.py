@@ -37,6 +37,8 @@ def complaint_of_task_answer(call: Call, answer: dict[str, Any], *, hides: bool)
         return "" if missing else "it was there all the time"
     if code == "schedule_conflict":
         return _complaint_of_conflict(call, identity)
+    if not _was_expected(call, identity):
+        return "it was never the version that was expected"
     if answer.get("deleted"):
         return "" if identity in call.deleted else "it was not deleted meanwhile"
     return _complaint_of_task(call, answer)
@@ -85,6 +87,13 @@ def _complaint_of_task(call: Call, answer: dict[str, Any]) -> str:
     if wanted is not None and wanted != (answer["status"] == "active"):
         return f"it is {answer['status']}"
     return ""
+
+
+def _was_expected(call: Call, identity: str) -> bool:
+    """Return whether the task had the version that the call expected, at some moment of it; if it expected one."""
+    expected = call.arguments.get("expectedUpdatedAt")
+    versions = [moment[identity].version for moment in call.tasks if identity in moment]
+    return expected is None or millis(expected) in versions
 
 
 def _complaint_of_conflict(call: Call, identity: str) -> str:

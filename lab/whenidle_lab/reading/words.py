@@ -217,6 +217,7 @@ _SENTENCES: Final[Mapping[What, Callable[[Mapping[str, Any]], str]]] = {
     What.CHANGED: _changed,
     What.TURN_BEGAN: _turn_began,
     What.TURN_ENDED: _ended("turn"),
+    What.STEPPED: lambda detail: f"turn {detail.get('turn')} takes between two steps {_text(detail, 'messages')}",
     What.MAINTENANCE_BEGAN: lambda _: "maintenance begins",
     What.MAINTENANCE_ENDED: _ended("maintenance"),
     What.CLAIM_REFUSED: lambda _: "is busy: the maintenance is refused",
@@ -225,6 +226,7 @@ _SENTENCES: Final[Mapping[What, Callable[[Mapping[str, Any]], str]]] = {
     What.CANCEL: lambda detail: _join(
         f"is cancelled: {_text(detail, 'cause')}", "(the inbox is kept)" if detail.get("keep_inbox") else ""
     ),
+    What.CANCEL_ENDED: lambda detail: f"the cancel {_fails(detail, 'is accepted')}",
     What.DISPOSE_BEGAN: lambda _: "is to be disposed",
     What.DISPOSE_ENDED: lambda _: "has been disposed",
     What.FORKED: lambda detail: f"is forked into {_text(detail, 'session')} after {_text(detail, 'upto')} events",

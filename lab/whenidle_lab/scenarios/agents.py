@@ -32,7 +32,7 @@ class Inbox(Scenario):
         """Work in steps, and take between them what has come."""
         for step in range(world.draw(4)):
             await world.wait(world.draw_span(1))
-            await turn.next_step()
+            await world.next_step(turn)
             await turn.note({"step": step})
 
     async def play(self, world: World) -> None:
@@ -215,9 +215,13 @@ class Pacing(Scenario):
                 await world.call(agent, "schedule_create", {"prompt": "look", "every_seconds": 3600})
 
     async def _disturb(self, world: World, name: str) -> None:
-        agent = await world.agent(name)
-        if world.draw(6) == 1:
+        agent, what = await world.agent(name), world.draw(6)
+        if what == 1:
             await world.cancel(agent, "not now", keep_inbox=bool(world.draw(2)))
+        elif what == 2:  # noqa: PLR2004 - another of the six
+            await world.wait(world.draw_span(1))
+            await world.dispose(agent)
+            agent = await world.agent(name)
         await world.when_idle(agent)
 
 
@@ -247,7 +251,7 @@ class ToolsInTurns(Scenario):
             elif what == "dispose":
                 await world.dispose(agent)
             else:
-                await turn.next_step()
+                await world.next_step(turn)
 
     async def play(self, world: World) -> None:
         """Give the agent reasons to run."""
@@ -264,7 +268,11 @@ class Supervised(Scenario):
 
     name = "supervision"
     faults = Faults(
-        Faults.all().kinds - {FaultKind.AGENT_DISPOSED, FaultKind.AGENT_FORKED}, chance=0.35, most=2, rounds=150
+        Faults.all().kinds - {FaultKind.AGENT_DISPOSED, FaultKind.AGENT_FORKED, FaultKind.DISK_FULL},
+        chance=0.35,
+        most=2,
+        rounds=150,
+        commits=30,
     )
 
     def options(self) -> dict[str, object]:
@@ -274,7 +282,7 @@ class Supervised(Scenario):
     async def turn(self, world: World, turn: Turn) -> None:
         """Work in two steps."""
         await world.wait(world.draw_span(1))
-        await turn.next_step()
+        await world.next_step(turn)
 
     async def play(self, world: World) -> None:
         """Use two agents of which each may fail, and begin anew with what was given up."""
@@ -296,4 +304,6 @@ class Supervised(Scenario):
         agent = await world.agent(name)
         if agent.is_faulted:
             await world.dispose(agent)
-            await world.agent(name)
+            agent = await world.agent(name)
+        await world.wait(world.draw_span(10))
+        await world.send(agent, "good night")

@@ -16,7 +16,7 @@ from whenidle_actors.errors import (
     MailboxDeadlock,
     MailboxFull,
 )
-from whenidle_actors.mailbox import MailboxPolicy, Overflow
+from whenidle_actors.mailbox import MailboxPolicy, Overflow, Undelivered
 from whenidle_actors.scheduler import open_scheduler
 from whenidle_actors.supervision import ActorExit, Supervision
 from whenidle_lab.scenario import Broken, Scenario
@@ -128,7 +128,9 @@ class _Troupe:
             self.waiting.discard(message.id)
 
     def bury(self, letter: DeadLetter) -> None:
-        """Take note of a dead letter."""
+        """Take note of a dead letter: a tell that waits survives a restart of its actor."""
+        if letter.reason is Undelivered.RESTARTED and not letter.asked:
+            self.fail(f"{letter.message.id} was told, and did not survive a restart of {letter.actor}")
         self.dead.append(letter.message.id)
 
     def judge(self) -> None:

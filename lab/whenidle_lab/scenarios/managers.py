@@ -43,7 +43,7 @@ class Managers(Scenario):
     async def turn(self, world: World, turn: Turn) -> None:
         """Work in two steps."""
         await world.wait(world.draw_span(1))
-        await turn.next_step()
+        await world.next_step(turn)
 
     async def play(self, world: World) -> None:
         """Have a user of each kind of agent, and two managers."""

@@ -35,7 +35,7 @@ class Mixed(Scenario):
     async def turn(self, world: World, turn: Turn) -> None:
         """Work in steps, and use a tool."""
         await world.wait(world.draw_span(10))
-        await turn.next_step()
+        await world.next_step(turn)
         if world.draw(3) == 1:
             await world.call(turn.agent, "schedule_list", {})
 

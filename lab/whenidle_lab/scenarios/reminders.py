@@ -64,9 +64,9 @@ class Every(Scenario):
     name = "every"
     faults = Faults.all().without(FaultKind.TURN_FLOODS).sized(rounds=120, commits=20, turns=8)
 
-    async def turn(self, world: World, turn: Turn) -> None:  # noqa: ARG002 - all turns are alike
-        """Take some time: now and then longer than until the next occurrence."""
-        await world.wait(world.choose((1, 30, 400)))
+    async def turn(self, world: World, turn: Turn) -> None:
+        """Take some time: now and then longer than until the next occurrence, but not always, or it is never idle."""
+        await world.wait(world.choose((1, 30, 60 if turn.number % 3 else 400)))
 
     async def play(self, world: World) -> None:
         """Make reminders, and step the clock as an operator may."""
@@ -99,7 +99,7 @@ class AtMostOnce(Scenario):
         """Work in steps, each of which may be the last."""
         for _ in range(1 + world.draw(2)):
             await world.wait(world.draw_span(1))
-            await turn.next_step()
+            await world.next_step(turn)
 
     async def play(self, world: World) -> None:
         """Send messages while reminders come due."""

@@ -196,7 +196,7 @@ async def test_a_turn_may_cancel_itself(store: FaultyStore, script: Script) -> N
         await agent.followup("y")
         await agent.when_idle()
     assert reached == ["after the call"]
-    assert log(store)[-2:] == ["abort 1 (my own wish): m1", "end 1 aborted (my own wish)"]
+    assert log(store)[-2:] == ["abort 1 (my own wish): m2", "end 1 aborted (my own wish)"]
 
 
 async def test_of_several_cancels_the_first_gives_the_cause(store: FaultyStore, script: Script) -> None:

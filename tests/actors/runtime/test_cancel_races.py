@@ -101,7 +101,7 @@ async def test_a_cancel_while_the_outcome_is_being_committed_leaves_it(store: Fa
         gate.set()
         await agent.when_idle()
         await assert_replays(agent)
-    assert log(store)[-2:] == ["end 1 completed", "remove m1"]
+    assert log(store)[-2:] == ["end 1 completed", "remove m2"]
     assert script.taken == [["x"]]
 
 

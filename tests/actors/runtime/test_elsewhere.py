@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import logging
+import weakref
 from typing import TYPE_CHECKING
 
 import pytest
@@ -59,6 +61,24 @@ async def test_what_is_appended_while_an_agent_is_being_restored_is_taken_up(
         await (await host.agent("a")).when_idle()
         await settled()
         assert script.taken == [["theirs"]]
+
+
+async def test_an_agent_whose_log_was_appended_to_is_not_kept_in_memory_by_that(
+    shared: SharedStore, script: Script
+) -> None:
+    """When it has ended, the host does not hold on to it until something else changes."""
+    async with hosted(shared, script) as host:
+        agent = await host.create_agent("a")
+        await foreign(agent, "theirs", wake=True)
+        shared.tell("a")
+        await settled()
+        await agent.dispose()
+        await settled()
+        script.turns.clear()
+        ghost = weakref.ref(agent)
+        del agent
+        gc.collect()
+        assert ghost() is None
 
 
 @pytest.mark.parametrize("found_by", ["a turn", "a delivery", "both"])

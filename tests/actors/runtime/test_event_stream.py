@@ -234,6 +234,23 @@ async def test_nothing_is_numbered_that_nobody_hears(announcer: Announcer) -> No
     assert await read(stream, 1) == [1]
 
 
+def test_an_observer_of_some_kinds_is_told_of_those_alone(announcer: Announcer) -> None:
+    """What no observer wants is not made, be it a commit; and one that has left wants nothing."""
+    told: list[EventKind] = []
+    leave = announcer.subscribe(lambda event: told.append(event.kind), [EventKind.AGENT_STARTED])
+    for kind in EventKind:
+        announcer.announce(kind, "a")
+    assert told == [EventKind.AGENT_STARTED]
+    assert not announcer.attends_commits
+    with announcer.stream(10) as everything:
+        assert announcer.attends_commits
+        happen(announcer, 1)
+        assert everything.statistics().waiting == 1
+    leave()
+    announcer.announce(EventKind.AGENT_STARTED, "a")
+    assert told == [EventKind.AGENT_STARTED]
+
+
 @pytest.mark.parametrize("capacity", [0, -1, 1.5, True, "10"])
 def test_a_capacity_is_a_whole_number(announcer: Announcer, capacity: Any) -> None:
     """Anything else is refused, and no observer is left behind."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING
 
 import pytest
@@ -7,7 +8,9 @@ import trio
 
 from whenidle_actors.errors import InvalidArgument, UnknownMessage
 from whenidle_actors.observation import EventKind
+from whenidle_actors.stores.jsonl import export_lines, import_lines
 from whenidle_protocol.events import Lane, Source
+from whenidle_protocol.json_text import MAX_DEPTH
 
 from .worlds import Script, assert_replays, hosted, living, log, settled, sleeping
 
@@ -295,7 +298,31 @@ async def test_a_note_is_kept_in_the_log_of_its_turn(store: FaultyStore, script:
     assert log(store)[2] == "note 1 {'exit': 0, 'out': ['\u20ac', None, 1.5], 'pair': [1, 2]}"
 
 
-@pytest.mark.parametrize("data", [{1, 2}, {1: 2}, float("nan"), "x" * 100, object()])
+def nested(levels: int) -> object:
+    """Return arrays within arrays."""
+    value: object = []
+    for _ in range(levels - 1):
+        value = [value]
+    return value
+
+
+async def test_the_deepest_note_can_be_exported_and_imported(store: FaultyStore, script: Script) -> None:
+    """What a log takes, a file of JSON Lines takes as well, though its lines nest one level deeper."""
+
+    async def work(_: object) -> None:
+        await script.turns[0].note(nested(MAX_DEPTH - 2))
+
+    async with living(store, script) as agent:
+        script.on("go", work)
+        await agent.followup("go")
+        await agent.when_idle()
+        whole = await store.read("a")
+    assert import_lines(io.BytesIO(b"".join(export_lines(whole))), "a.jsonl") == (whole.header, whole.records)
+
+
+@pytest.mark.parametrize(
+    "data", [{1, 2}, {1: 2}, float("nan"), "x" * 9_000, object(), 10**400, nested(MAX_DEPTH), nested(MAX_DEPTH - 1)]
+)
 async def test_a_note_that_is_no_json_or_too_long_is_refused(store: FaultyStore, script: Script, data: object) -> None:
     """A note that cannot be kept is InvalidArgument to the turn, and no fault of the agent."""
 
@@ -303,7 +330,7 @@ async def test_a_note_that_is_no_json_or_too_long_is_refused(store: FaultyStore,
         with pytest.raises(InvalidArgument):
             await script.turns[0].note(data)
 
-    async with living(store, script, max_message_bytes=50) as agent:
+    async with living(store, script, max_message_bytes=5_000) as agent:
         script.on("go", work)
         await agent.followup("go")
         await agent.when_idle()

@@ -51,7 +51,7 @@ async def test_an_exception_ends_the_turn_and_not_the_agent(store: FaultyStore, 
         await agent.followup("good")
         await agent.when_idle()
         assert agent.statistics().restarts == 0
-    assert log(store)[-3:] == ["end 1 error (ValueError: no model)", "start 2: m1", "end 2 completed"]
+    assert log(store)[-3:] == ["end 1 error (ValueError: no model)", "start 2: m2", "end 2 completed"]
 
 
 class Untellable(Exception):

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from tests.actors.reminders.faults import Fate
-from tests.actors.reminders.test_crash_points import StepCounter
+from tests.actors.reminders.test_crash_points import StepCounter, oldest_first
 
 from .lives import Life
 from .worlds import seconds
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def live(life: Life, *, die_at: int | None = None) -> int:
     """Live a life, up to the step given, and return the number of steps it took."""
     counter = StepCounter(die_at, life.world.store.die)
-    trio.run(life.live, clock=life.world, instruments=[counter])
+    with oldest_first():
+        trio.run(life.live, clock=life.world, instruments=[counter])
     return counter.steps
 
 

@@ -13,6 +13,7 @@ from whenidle_actors.observation import EventKind
 from whenidle_actors.session import Session
 from whenidle_actors.stores.base import Append, Batch, Role, TaskWrite
 from whenidle_actors.stores.sqlite import SqliteStore
+from whenidle_actors.task_deliveries import TaskDeliveries
 from whenidle_actors.task_rounds import TaskRound
 from whenidle_protocol.agent_state import Phase
 from whenidle_protocol.events import EventRecord
@@ -223,7 +224,7 @@ async def test_during_the_commit_each_agent_is_claimed(any_world: TaskWorld) -> 
         async with trio.open_nursery() as nursery:
             await world.wait(10)
         assert seen[:3] == [(Phase.MAINTENANCE, "idle")] * 3
-        assert [ids for _, ids, _ in world.runs].count(("m1",)) == 1
+        assert [ids for _, ids, _ in world.runs].count(("m0",)) == len(NAMES)
         assert len(world.runs) == len(NAMES) + 1
 
 
@@ -442,6 +443,58 @@ async def test_a_host_that_stops_during_a_round_delivers_what_was_decided_and_no
     async with world.host():
         await world.wait(60)
         assert sorted(title for _, title, _, _ in await world.delivered()) == both(*NAMES)
+
+
+async def test_decisions_leave_room_by_the_number_of_tasks(world: TaskWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many are due of each session, others run after a bounded number of them."""
+    monkeypatch.setattr("whenidle_actors.task_rounds._AT_A_TIME", 3)
+    decided: list[int] = []
+    monkeypatch.setattr(TaskRound, "_decide_for", lambda *args: decided.append(len(args[2])))
+    seen: list[int] = []
+
+    async def look() -> None:
+        while True:
+            seen.append(sum(decided))
+            await trio.lowlevel.checkpoint()
+
+    monkeypatch.setattr(TaskDeliveries, "look", lambda _: None)
+    async with world.host() as host:
+        await populate(world, host, each=3)
+        await world.advance(seconds(10))
+        deliveries = world.tasks._deliveries
+        assert deliveries is not None
+        prepared = TaskRound(deliveries._office, NAMES[:3])
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(look)
+            await prepared.prepare()
+            nursery.cancel_scope.cancel()
+        assert await prepared.commit() == dict.fromkeys(NAMES[:3])
+    assert {3, 6} <= set(seen)
+
+
+async def test_a_host_that_stops_restores_nobody_for_the_rounds_that_are_left(
+    world: TaskWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cold sessions of rounds that have not begun stay cold: a stop does not wait until all are read."""
+    monkeypatch.setattr("whenidle_actors.task_deliveries._ROUND", 1)
+    async with world.host() as host:
+        await populate(world, host, each=1)
+    await world.advance(seconds(10))
+    stop = trio.Event()
+
+    async def stop_at(batch: Batch) -> None:
+        if batch.receipts:
+            stop.set()
+            await settled()
+
+    world.store.before = stop_at
+    before = world.count(EventKind.AGENT_STARTED)
+    async with world.host():
+        await stop.wait()
+    assert 0 < world.count(EventKind.AGENT_STARTED) - before <= 4  # two commit, one waits, one may be read
+    async with world.host():
+        await world.wait(60)
+        assert len(await world.delivered()) == len(NAMES)
 
 
 async def test_a_store_answers_for_many_what_it_answers_for_each(any_world: TaskWorld) -> None:

@@ -47,6 +47,33 @@ def test_the_stream_is_read_to_its_end(run: Run) -> None:
     assert numbers == list(range(1, len(numbers) + 1))
 
 
+def test_readers_share_what_there_is(run: Run) -> None:
+    """With several, all that was taken from the host is read at once: nobody keeps what another waits for."""
+    seen = list[int]()
+
+    async def main() -> None:
+        async with host() as there, there.events() as stream, asyncio.TaskGroup() as group:
+
+            async def read() -> None:
+                async for event in stream:
+                    assert isinstance(event, HostEvent)
+                    seen.append(event.sequence)
+
+            readers = [group.create_task(read()) for _ in range(3)]
+            await asyncio.sleep(0)
+            for number in range(20):
+                await there.create_agent(f"agent-{number}")
+            for _ in range(100):
+                await asyncio.sleep(0)
+            assert stream.statistics().received == len(seen) > 40
+            assert stream.statistics().waiting == 0
+            for reader in readers:
+                reader.cancel()
+
+    run(main())
+    assert sorted(seen) == list(range(1, len(seen) + 1))
+
+
 def test_a_reader_without_a_block_ends_with_the_host(run: Run) -> None:
     """It stops instead of failing."""
     seen: list[HostEvent | EventGap] = []

@@ -157,3 +157,33 @@ def run_plainly(loop_factory: LoopFactory, coroutine: object) -> None:
             raise
     finally:
         loop.close()
+
+
+def test_an_interrupt_while_the_last_host_is_left_lets_it_be_left(loop_factory: LoopFactory) -> None:
+    """Where SIGINT is trio's it can come when there is no main task any more; the block is left all the same."""
+    steps = list[str]()
+
+    async def stubborn() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            signal.raise_signal(signal.SIGINT)
+
+    async def main() -> None:
+        async with host():
+            call = asyncio.create_task(aio.run_trio(stubborn))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        steps.append("left")
+        with pytest.raises(aio.HostClosed):
+            await call
+
+    loop = loop_factory()
+    try:
+        running = loop.create_task(main())
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(running)
+        loop.run_until_complete(asyncio.wait_for(running, 5))
+    finally:
+        loop.close()
+    assert steps == ["left"]

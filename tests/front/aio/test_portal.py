@@ -127,6 +127,37 @@ def test_closing_ends_calls_that_are_under_way(within: Callable[[Body], None]) -
     assert "before the call was answered" in str(raised[0])
 
 
+def test_a_call_that_is_closed_before_its_first_step_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has a task that never ran, and its thread must not wait for ever."""
+    raised = list[BaseException]()
+    asked = threading.Event()
+
+    def work(portal: Portal) -> None:
+        try:
+            portal.call(asyncio.sleep, 0)
+        except PortalClosed as error:
+            raised.append(error)
+
+    async def main() -> threading.Thread:
+        loop = asyncio.get_running_loop()
+        enter = loop.call_soon_threadsafe
+
+        def entered(*arguments: Any) -> None:
+            enter(*arguments)
+            asked.set()
+
+        monkeypatch.setattr(loop, "call_soon_threadsafe", entered)
+        async with aio.open_portal() as portal:
+            thread = threading.Thread(target=work, args=(portal,), daemon=True)
+            thread.start()
+            asked.wait()
+            await asyncio.sleep(0)  # one pass, in which the call gets its task
+        return thread
+
+    asyncio.run(main()).join(5)
+    assert "before the call was answered" in str(raised[0])
+
+
 def test_the_loop_s_own_thread_is_refused(within: Callable[[Body], None]) -> None:
     """It would wait for itself."""
 
@@ -175,6 +206,32 @@ def test_whatever_is_raised_is_the_caller_s(within: Callable[[Body], None]) -> N
         await side.in_thread(work)
 
     within(body)
+
+
+def test_an_interrupt_is_the_program_s_too(within: Callable[[Body], None]) -> None:
+    """Ctrl-C that finds the loop in a call ends the program as it does at any other time."""
+    raised = list[BaseException]()
+    threads = list[threading.Thread]()
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    async def body(side: Side) -> None:
+        def work() -> None:
+            try:
+                side.portal.call(interrupted)
+            except KeyboardInterrupt as error:
+                raised.append(error)
+
+        threads.append(threading.Thread(target=work))
+        threads[0].start()
+        await side.gate.wait()
+
+    with pytest.raises((KeyboardInterrupt, BaseExceptionGroup)) as ended:
+        within(body)
+    threads[0].join()
+    assert len(raised) == 1
+    assert BaseExceptionGroup("", [ended.value]).subgroup(KeyboardInterrupt) is not None
 
 
 class Entrance:

@@ -417,3 +417,32 @@ def test_eager_tasks_and_debug_mode_change_nothing() -> None:
 
     asyncio.run(main(), debug=True)
     assert sorted(seen) == ["x", "y"]
+
+
+def test_a_turn_can_be_cancelled_in_its_first_step(run: Run) -> None:
+    """An eager task takes that step before anybody has the task; it is cancelled then, and its end is waited for."""
+    steps = list[str]()
+
+    def eager(loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:
+        coroutine.send(None)
+        return asyncio.Task(coroutine, loop=loop, **options)
+
+    async def main() -> None:
+        async def turn(_: aio.Turn) -> None:
+            there.interrupt()
+            try:
+                await asyncio.sleep(0)
+                steps.append("went on")
+            finally:
+                steps.append("ended")
+
+        async with host(turn) as there:
+            ada = await there.create_agent("ada")
+            asyncio.get_running_loop().set_task_factory(eager)
+            await ada.followup("x")
+            await until(lambda: not there.agents)
+            asyncio.get_running_loop().set_task_factory(None)
+            steps.append("disposed")
+
+    run(main())
+    assert steps == ["ended", "disposed"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
@@ -11,11 +12,13 @@ import trio.testing
 from whenidle import AfterRule, Caller, CreateTask, TargetKind, Tasks, open_host
 from whenidle.mcp import post as posts
 from whenidle.mcp.post import LOOK_SECONDS
-from whenidle_actors.errors import NotAStore, StoreError
+from whenidle_actors.errors import NotAStore, StoreError, StoreFull
+from whenidle_actors.host import Host
 
 from .worlds import Told, idle, posted, until
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from whenidle import HostEvent, Turn
@@ -76,6 +79,55 @@ async def test_it_takes_over_when_the_host_ends(store: Path, mock_clock: trio.te
         with pytest.raises(StoreError):
             await stand.store.sessions()
     assert told.news[1] == ("delivering", {"store": str(store), "took_over": True})
+
+
+@pytest.mark.parametrize("at", ["opening", "session"])
+async def test_a_manager_that_cannot_take_over_goes_on_managing(
+    store: Path,
+    mock_clock: trio.testing.MockClock,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    at: str,
+) -> None:
+    """Its client is served all the same, the reason is logged once, and it takes over when that has gone."""
+    told, failures = Told(), iter(range(3))
+
+    async def create_agent(_: Host, session_id: str) -> None:
+        raise StoreFull(f"no room for {session_id}")
+
+    @asynccontextmanager
+    async def opened(**options: Any) -> AsyncIterator[Host]:
+        failing = next(failures, None) is not None
+        if failing and at == "opening":
+            raise StoreFull("no room")
+        async with open_host(**options) as host:
+            with monkeypatch.context() as patch:
+                if failing:
+                    patch.setattr(Host, "create_agent", create_agent)
+                yield host
+
+    async with posted(store) as first, posted(store, told) as second:
+        monkeypatch.setattr(posts, "open_host", opened)
+        first.stop()
+        await until(lambda: caplog.messages, mock_clock)
+        await second.stand.desk.create(tea(), Caller("mcp"))
+        await until(lambda: told.kinds == ["managing", "delivering"], mock_clock)
+    assert caplog.messages == ["the place of the host cannot be taken, trying again"]
+
+
+async def test_a_host_whose_store_fails_does_not_go_on(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its desk is closed, so that there would be nowhere to work at."""
+
+    @asynccontextmanager
+    async def opened(**options: Any) -> AsyncIterator[Host]:
+        async with open_host(**options) as host:
+            yield host
+        raise StoreFull("no room")
+
+    monkeypatch.setattr(posts, "open_host", opened)
+    with pytest.RaisesGroup(StoreFull, flatten_subgroups=True):
+        async with posted(store):
+            pass
 
 
 async def test_a_stop_ends_it_in_either_place(store: Path) -> None:

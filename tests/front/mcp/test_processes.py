@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 
+from whenidle.status import NoHost, ask_status
+
 from ..command_line import Call, Log, program, python  # noqa: TID252 - a neighbour
 from ..processes import PATIENCE, alive, eventually, eventually_async, written  # noqa: TID252 - a neighbour
 from .worlds import MODES, NEW_TASK, answer, started
@@ -139,6 +141,21 @@ async def test_when_the_first_window_is_gone_the_other_delivers(store: Path, cal
             await eventually_async(lambda: log.events("turn/end"))
             assert (await answer(second, "schedule_view", id=task["id"]))["status"] == "ended"
     assert len(await trio.to_thread.run_sync(log.events, "inbox/insert")) == 1
+
+
+def test_top_sees_whichever_window_is_the_host(store: Path) -> None:
+    """The one that delivers tells what it does, and the one that takes over does after it."""
+
+    def told() -> int | None:
+        try:
+            return trio.run(ask_status, store).pid
+        except NoHost:
+            return None
+
+    with raw(store) as first, raw(store) as second:
+        eventually(lambda: told() == first.process.pid)
+        first.hang_up()
+        eventually(lambda: told() == second.process.pid)
 
 
 def test_a_client_that_closes_its_side_gets_its_answers(store: Path) -> None:

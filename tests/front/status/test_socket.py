@@ -110,6 +110,18 @@ async def test_a_long_path_is_no_hindrance(tmp_path: Path, depth: int) -> None:
     assert not beside(folder / "a.db").exists()
 
 
+@pytest.mark.parametrize("length", range(97, 109))
+async def test_a_path_of_just_the_longest_length_is_none_either(tmp_path: Path, length: int) -> None:
+    """Also where the address fits and the name under which the socket is made would not."""
+    folder = tmp_path / ("d" * (length - len(os.fsencode(tmp_path)) - len(f"//a.db{SUFFIX}")))
+    folder.mkdir()
+    assert len(os.fsencode(beside(folder / "a.db"))) == length
+    async with served(folder / "a.db") as (_, told):
+        assert told
+        assert (await ask_status(folder / "a.db")).pid == os.getpid()
+        assert [path.name for path in folder.iterdir() if path.is_socket()] == [f"a.db{SUFFIX}"]
+
+
 async def test_a_name_that_is_too_long_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The host runs, and whoever asks is told that none answers."""
     path = tmp_path / ("n" * 200)

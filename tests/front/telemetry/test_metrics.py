@@ -13,8 +13,11 @@ import trio
 from tests.actors.faulty_store import Fault
 from tests.actors.runtime.worlds import hosted, settled, sleeping
 from whenidle import Caller, CreateTask, EveryRule, Reminders, Supervision, TargetKind, Tasks
+from whenidle.telemetry.metrics import Meters
 
 if TYPE_CHECKING:
+    import pytest
+
     from tests.actors.faulty_store import FaultyStore
     from tests.actors.runtime.worlds import Script
 
@@ -70,6 +73,25 @@ async def test_turns_are_measured_by_outcome(store: FaultyStore, script: Script,
     errors = [attributes for attributes, _ in metrics["whenidle.commit.duration"]]
     assert sorted(errors, key=str) == [{"error.type": "StoreFull"}, {}]
     assert metrics["whenidle.commit.size"][0][1] == sum(len(record.data) for record in store._logs["a"].records)
+
+
+async def test_a_turn_without_an_end_is_forgotten_with_its_agent(
+    store: FaultyStore, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host that cannot write any more announces no ends of turns; they do not pile up."""
+    script.every_turn = sleeping(1000)
+    async with hosted(store, script) as host:
+        meters = Meters(host, None)
+        host.subscribe(meters.observe)
+        agent = await host.create_agent("a")
+        await agent.followup("x")
+        await settled()
+        began = dict(meters._began)
+        monkeypatch.setattr(store, "dead", True)
+        host.interrupt()
+        await script.advance(timedelta(hours=1))
+        assert host.agents == ()
+        assert (list(began), meters._began) == (["a"], {})
 
 
 async def test_failures_and_restarts_are_counted(store: FaultyStore, script: Script, seen: Seen) -> None:

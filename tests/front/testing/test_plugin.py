@@ -66,17 +66,21 @@ def test_asyncio_tests_get_a_host_on_virtual_time(pytester: pytest.Pytester) -> 
 
 
 def test_mistakes_are_told(pytester: pytest.Pytester) -> None:
-    """Two clocks in one test, and a host without its clock, fail with what to write instead."""
+    """Two clocks in one test, a host without its clock, and a crash without a block fail with what to write instead."""
     pytester.makeini("[pytest]\ntrio_mode = true")
     pytester.makepyfile(
         """
     async def test_two_clocks(sim, virtual_clock): ...
 
     async def test_no_clock(host): ...
+
+    async def test_crash(sim, host):
+        await sim.crash()
     """
     )
     result = pytester.runpytest_subprocess(*TRIO)
-    result.assert_outcomes(errors=1, failed=1)
+    result.assert_outcomes(errors=1, failed=2)
+    result.stdout.fnmatch_lines(["*no host to crash: do it inside `async with sim.host()`*"])
     result.stdout.fnmatch_lines(["*sim is a virtual clock itself; ask for sim alone*"])
     result.stdout.fnmatch_lines(["*ask for `sim` beside `host`*"])
 

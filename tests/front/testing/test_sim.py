@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import trio
 
-from whenidle import SqliteStore, Tasks, Turn, aio
+from whenidle import EventKind, SqliteStore, Tasks, Turn, aio
 from whenidle.testing import NotIdle, Sim
 
 HOUR = timedelta(hours=1)
@@ -212,9 +212,55 @@ def test_a_cancellation_in_asyncio_is_none_of_ours() -> None:
         asyncio.run(main())
 
 
+def test_a_cancellation_beside_a_crash_is_kept() -> None:
+    """Only the cancellation that is the crash ends with the block; one that comes from outside goes on."""
+    sim = Sim()
+
+    async def life() -> None:
+        async with sim.aio_host():
+            owner = asyncio.current_task()
+            assert owner is not None
+            asyncio.get_running_loop().call_soon(owner.cancel)
+            await sim.crash()
+
+    async def main() -> None:
+        life_task = asyncio.create_task(life())
+        with pytest.raises(asyncio.CancelledError):
+            await life_task
+
+    asyncio.run(main())
+
+
+def test_what_is_raised_while_crashing_leaves_the_task_uncancelled() -> None:
+    """Code that cleans up after a process can fail, and the test that sees it goes on as any other."""
+    sim = Sim()
+
+    async def life() -> None:
+        async with sim.aio_host():
+            try:
+                await sim.crash()
+            finally:
+                _ = 1 // 0
+
+    async def main() -> None:
+        with pytest.raises(ZeroDivisionError):
+            await life()
+        task = asyncio.current_task()
+        assert task is not None
+        assert not task.cancelling()
+
+    asyncio.run(main())
+
+
 async def test_keeps_to_its_own_store(sim: Sim, tmp_path: Any) -> None:
     """A host that keeps its sessions elsewhere can be simulated, and not be crashed."""
+    async with sim.host():
+        await sim.crash()
+    steps: list[str] = []
     async with sim.host(store=SqliteStore(tmp_path / "agents.db")) as host:
         await host.create_agent("ada")
         with pytest.raises(RuntimeError, match="without store="):
             await sim.crash()
+        steps.append("went on")
+    assert steps == ["went on"]
+    assert EventKind.SESSION_CREATED in [event.kind for event in sim.events]

@@ -42,6 +42,7 @@ _RULES: Final[tuple[Rule, ...]] = (
 def _stored_tasks(data: bytes) -> None:
     choices = Choices(data)
     text = free_text(choices.rest()) if choices.below(8) == 1 else _text(choices)
+    text = text.encode("utf-8", "replace").decode()  # a store holds no other
     fast = read_task(text)
     try:
         task = task_codec._read_slowly(text)

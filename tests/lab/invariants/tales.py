@@ -55,7 +55,7 @@ class Tale:
         services = SimpleNamespace(registry=SimpleNamespace(live={}), alarm=SimpleNamespace(target=lambda _: None))
         host = SimpleNamespace(agents=self.agents, suites=self.suites, _services=services)
         clock = SimpleNamespace(monotonic_ns=0, now_millis=lambda: self.wall)
-        self.stub = SimpleNamespace(scenario=scenario, host=host, before_ns=0, clock=clock)
+        self.stub = SimpleNamespace(scenario=scenario, host=host, before_ns=0, clock=clock, tasks=list)
         self.world = cast("World", self.stub)
         self.invariants = standard_invariants()
         for invariant in self.invariants:
@@ -129,8 +129,10 @@ class Tale:
         tasks: Iterable[dict[str, Any]] = (),
         receipts: Iterable[dict[str, Any]] = (),
         elsewhere: bool = False,
+        at: int | None = None,
     ) -> None:
-        """Let a commit become durable, be it the host's or, `elsewhere`, a manager's."""
+        """Let a commit become durable, be it the host's or, `elsewhere`, a manager's; its records are dated `at`."""
+        dated = self.wall if at is None else at
         for each in created:
             self.states[each] = SessionState(seed_length=(seeds or {}).get(each, 0))
         appends = []
@@ -139,7 +141,7 @@ class Tale:
             length = state.length
             for kind, data in records:
                 with contextlib.suppress(CorruptLog):
-                    apply_record(state, EventRecord(kind, self.wall, json.dumps(data)))
+                    apply_record(state, EventRecord(kind, dated, json.dumps(data)))
             due, runnable = index_of(state) if index is None else index
             appends.append(
                 {
@@ -147,7 +149,7 @@ class Tale:
                     "expected": length if expected is None else expected,
                     "due": due,
                     "runnable": runnable,
-                    "records": [{"type": kind, "at": self.wall, "data": json.dumps(data)} for kind, data in records],
+                    "records": [{"type": kind, "at": dated, "data": json.dumps(data)} for kind, data in records],
                 }
             )
         more: dict[str, Any] = {"elsewhere": True} if elsewhere else {}

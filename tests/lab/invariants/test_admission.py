@@ -41,7 +41,18 @@ def test_a_wall_set_back_after_the_decision_makes_nothing_early() -> None:
     tale.wait(10)
     tale.claim()
     tale.step_wall(-3600)
-    tale.commit("ada", insert("m1", reminder_text(("s", START + 10_000)), source="schedule"), dispatch("s"))
+    delivery = insert("m1", reminder_text(("s", START + 10_000)), source="schedule"), dispatch("s")
+    tale.commit("ada", *delivery, at=START + 10_000)
+
+
+def test_a_record_that_is_dated_before_its_target_is_noticed() -> None:
+    """It is dated when it is decided, so that the clock was not looked at in the claim."""
+    tale = reminded()
+    tale.wait(10)
+    tale.claim()
+    tale.step_wall(-1)
+    with breaks("never-early", f"is due at {START + 10_000}, and said at {START + 9_000}"):
+        tale.commit("ada", insert("m1", reminder_text(("s", START + 10_000)), source="schedule"), dispatch("s"))
     tale.release()
 
 
@@ -180,6 +191,26 @@ def test_a_task_may_be_run_by_hand_again_and_again() -> None:
         after_it["data"].pop("coveredAt")
         tale.deliver_tasks([(task, after_it, tale.wall, 0, 0)])
         task = after_it
+
+
+def test_a_task_that_makes_its_sessions_makes_another_each_time() -> None:
+    """Two occurrences in one session are noticed."""
+    tale = TaskTale()
+    task = tale.make(row("task-1", daily(9), session=None))
+    tale.wait(9 * 3600)
+    task = tale.deliver_task(task, START + 9 * HOUR, START + 33 * HOUR)
+    tale.wait(24 * 3600)
+    with breaks(ONCE, "is delivered to ada again"):
+        tale.deliver_task(task, START + 33 * HOUR, START + 57 * HOUR)
+
+
+def test_a_task_is_delivered_where_it_says() -> None:
+    """A delivery to another session is noticed."""
+    tale = TaskTale()
+    task = tale.make(row("task-1", daily(9), session="bob"))
+    tale.wait(9 * 3600)
+    with breaks(ONCE, "is for session bob, and is delivered to ada"):
+        tale.deliver_task(task, START + 9 * HOUR, START + 33 * HOUR)
 
 
 def test_a_receipt_belongs_to_each_task_that_is_delivered() -> None:

@@ -172,3 +172,20 @@ def test_a_new_process_restores_whom_it_likes() -> None:
     tale.life()
     tale.announce("agent-started")
     tale.send()
+
+
+def test_what_runs_is_cancelled_as_soon_as_a_disposal_is_asked_for() -> None:
+    """Code of a turn that is left alone until it ends by itself is noticed."""
+    tale = Tale()
+    tale.agent()
+    activity = SimpleNamespace(mark=object(), cause=None)
+    tale.stub.host._services.registry.live["ada"] = SimpleNamespace(
+        name="ada", ending=False, activity=activity, session=SimpleNamespace(confirmed_state=None)
+    )
+    tale.tell(What.DISPOSE_BEGAN, "ada", current=True)
+    tale.look()
+    tale.stub.host._services.registry.live["ada"].ending = True
+    with breaks(NAME, "what it is doing is not cancelled"):
+        tale.look()
+    activity.cause = "disposed"
+    tale.look()

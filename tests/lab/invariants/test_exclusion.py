@@ -157,3 +157,16 @@ def test_a_delivery_that_makes_its_session_needs_no_claim() -> None:
     """A session that is created with the message in its inbox has no agent yet."""
     tale = Tale()
     tale.commit("new", insert("m0", "good morning", source="schedule"), created=["new"])
+
+
+def test_an_agent_that_is_dropped_from_memory_while_it_works_is_noticed() -> None:
+    """It may be when it is quiet."""
+    tale = running()
+    with breaks(NAME, "is dropped from memory while it is in the turns [1]"):
+        tale.announce("agent-passivated")
+    tale.leave()
+    tale.commit("ada", end(1))
+    tale.announce("agent-passivated")
+    tale.claim()
+    with breaks(NAME, "with 1 claims"):
+        tale.announce("agent-passivated")

@@ -32,12 +32,12 @@ def test_what_is_reported_done_is_durable() -> None:
 
 
 def test_what_is_reported_failed_changed_nothing() -> None:
-    """A commit that is durable although its caller was told that it failed is noticed, unless it is uncertain."""
+    """A commit that is durable although its caller was told that it failed is noticed, but for doubts and defects."""
     tale = Tale()
-    for error in ("CommitUncertain", "StoreFull"):
+    for error in ("CommitUncertain", "Defect", "StoreFull"):
         number = tale.hand_in()
         tale.durable(number, created=[error])
-        if error == "CommitUncertain":
+        if error != "StoreFull":
             tale.tell(What.COMMIT_ENDED, commit=number, fate="uncertain-kept", error=error)
         else:
             with breaks(NAME, "reported failed"):

@@ -104,3 +104,20 @@ def test_a_turn_that_is_not_open_is_for_another_to_judge() -> None:
     tale = with_messages()
     tale.invariants = [each for each in tale.invariants if each.name != "one-at-a-time"]
     tale.enter()
+
+
+def test_each_message_is_handed_to_its_turn_once() -> None:
+    """Between two steps a turn is given what it took meanwhile, and nothing that it has already or did not take."""
+    tale = with_messages()
+    tale.commit("ada", start(1, ["m1", "m3", "m0"]))
+    tale.enter(1, ["m1", "m3", "m0"])
+    tale.send("m4", how="steer")
+    tale.commit("ada", ("turn/claim", {"turn": 1, "ids": ["m4"]}))
+    tale.tell(What.STEPPED, "ada", turn=1, messages=["m4"])
+    tale.tell(What.STEPPED, "ada", turn=1, messages=[])
+    with breaks(NAME, "is handed ['m4'] once more"):
+        tale.tell(What.STEPPED, "ada", turn=1, messages=["m4"])
+    with breaks(NAME, "is handed ['m3'] once more"):
+        tale.tell(What.STEPPED, "ada", turn=1, messages=["m3"])
+    with breaks(NAME, "it has taken ['m0', 'm1', 'm3', 'm4']"):
+        tale.tell(What.STEPPED, "ada", turn=1, messages=["m2"])

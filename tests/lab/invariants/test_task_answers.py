@@ -223,3 +223,22 @@ def test_a_wrong_list_is_noticed(wrong: dict[str, Any]) -> None:
     tale.commit(tasks=[write(None, row("task-9", every(3600, START + HOUR), START + HOUR, session=None))])
     with breaks(NAME, "stored were"):
         tale.answer(call, wrong)
+
+
+def test_an_edit_of_another_version_than_was_expected_is_noticed() -> None:
+    """An edit that says which version it means succeeds if the task had that one at some moment of the call."""
+    tale = TaskTale()
+    task = tale.make(paris())
+    second = tale.edit(task, changed(task, title="Coffee"))
+    arguments = {"id": "task-1", "action": "update", "title": "Cake"}
+    call = tale.call("schedule_edit", arguments | {"expectedUpdatedAt": second["data"]["updatedAt"]})
+    third = tale.edit(second, changed(second, title="Cake"))
+    tale.answer(call, answer(third))
+    stale = {"expectedUpdatedAt": task["data"]["updatedAt"]}
+    call = tale.call("schedule_edit", arguments | stale)
+    with breaks(NAME, "never the version that was expected"):
+        tale.answer(call, answer(third))
+    call = tale.call("schedule_edit", {"id": "task-1", "action": "delete"} | stale)
+    tale.commit(tasks=[deletion(third)])
+    with breaks(NAME, "never the version that was expected"):
+        tale.answer(call, {"id": "task-1", "deleted": True})

@@ -117,7 +117,9 @@ def every_kind(name: str = "ada", words: str = "hello") -> Run:
     teller.millis, teller.ahead = 3_000, -1_000
     tell(What.CLOCK, how="step", by=-1.0, announced=True)
     tell(What.CLOCK, how="drift", by=250, announced=False)
-    tell(What.CANCEL, name, cause=words, keep_inbox=True)
+    tell(What.STEPPED, name, turn=1, messages=[words])
+    tell(What.CANCEL, name, cancel=5, cause=words, keep_inbox=True)
+    tell(What.CANCEL_ENDED, name, cancel=5, error=None)
     tell(What.TURN_ENDED, name, turn=1, how="raised", error="RuntimeError")
     tell(What.WAIT_ENDED, name, wait=2, error=None)
     tell(What.MAINTENANCE_BEGAN, name, claim=4)

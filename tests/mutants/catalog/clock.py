@@ -25,6 +25,7 @@ CLOCK = (
         "        await watch.wait()\n",
         "        import trio\n\n        await trio.sleep_forever()\n",
         "a step forward fires what it passed",
+        ("pacing",),
     ),
     Mutant(
         "loses-keys-that-share-a-bucket",

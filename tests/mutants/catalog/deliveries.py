@@ -41,6 +41,7 @@ DELIVERIES = (
         "                    if began:\n                        await ended.wait()\n",
         "                    pass\n",
         "a claim is held until its commit has ended",
+        ("disturbed-reminders",),
     ),
     Mutant(
         "gives-up-after-one-failure",
@@ -48,6 +49,7 @@ DELIVERIES = (
         "            with trio.CancelScope() as pursuit.nap:\n                await patience.wait()\n        return True\n",
         "            return False\n        return True\n",
         "a delivery that failed is tried again",
+        ("disturbed-reminders",),
     ),
     Mutant(
         "does-not-decide-again-in-the-claim",
@@ -56,6 +58,7 @@ DELIVERIES = (
         "            return ((), Nothing()) if withdrawn() else reminder_changes.deliver("
         "state, from_millis(max(session.now_millis, state.reminders.earliest_millis() or 0)))\n",
         "the clock is read inside the claim",
+        ("disturbed-reminders",),
     ),
     Mutant(
         "forgets-to-rearm",
@@ -86,6 +89,7 @@ DELIVERIES = (
         '            pursuit.scope.cancel("the agent is ending")\n',
         "            pass\n",
         "nothing of a disposed agent goes on",
+        ("disturbed-reminders",),
     ),
     Mutant(
         "resurrects-what-was-deleted",

@@ -21,6 +21,7 @@ INBOX = (
         "        self.awake = self.awake or event.wake\n",
         "        self.awake = self.awake or (event.wake and self.turn is None)\n",
         "a waking message that lands during a turn runs behind it",
+        ("inbox", "tools-in-turns", "managers"),
     ),
     Mutant(
         "forgets-the-cancelled-latch",
@@ -56,6 +57,7 @@ INBOX = (
         "    removed = () if keep_inbox else tuple(message.id for message in state.inbox)\n",
         "    removed = tuple(message.id for message in state.inbox)\n",
         "a cancel keeps the inbox when told to",
+        ("inbox", "tools-in-turns", "pacing"),
     ),
     Mutant(
         "hands-step-messages-over-twice",
@@ -63,7 +65,7 @@ INBOX = (
         "    return events, (*turn.claimed[handed:], *waiting)\n",
         "    return events, (*turn.claimed, *waiting)\n",
         "a message is handed to a turn once",
-        ("inbox",),
+        ("inbox", "at-most-once", "managers"),
     ),
     Mutant(
         "does-not-wake",

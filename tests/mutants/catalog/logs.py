@@ -38,6 +38,7 @@ LOGS = (
         "            except SequenceConflict:\n                continue\n            self.keep(draft)\n",
         "            except SequenceConflict:\n                return answer\n            self.keep(draft)\n",
         "a decision that lost a race is made again",
+        ("managers",),
     ),
     Mutant(
         "forgets-what-is-due-in-the-index",

@@ -21,6 +21,7 @@ TASKS = (
         "    if task.next_at is None or task.next_at > now:\n        return NotDue()\n",
         "    if task.next_at is None:\n        return NotDue()\n    now = max(now, task.next_at)\n",
         "nothing is delivered before its time",
+        ("disturbed-tasks",),
     ),
     Mutant(
         "tasks-are-delivered-without-a-claim",
@@ -58,6 +59,7 @@ TASKS = (
         "            await self._bear(error)\n            return True\n        self._patience.reset()\n",
         "            return False\n        self._patience.reset()\n",
         "a delivery that failed is tried again",
+        ("disturbed-tasks",),
     ),
     Mutant(
         "a-round-forgets-what-failed",
@@ -79,6 +81,6 @@ TASKS = (
         "    session_id = task.target.session_id or occurrence_session_id(task.id, found.occurrence_at)\n",
         "    session_id = task.target.session_id or occurrence_session_id(task.id, task.created_at)\n",
         "the target new is a session of its own each time",
-        ("tasks-targets", "mixed"),
+        ("tasks-targets", "mixed", "disturbed-tasks"),
     ),
 )

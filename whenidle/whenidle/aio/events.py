@@ -37,6 +37,7 @@ class EventStream:
         self._stream = stream
         self._taken: deque[HostEvent | EventGap] = deque()
         """What trio has handed over and nobody has read: a call takes all that waits."""
+        self._one_takes = trio.Lock()
 
     async def receive(self) -> HostEvent | EventGap:
         """See `whenidle.EventStream.receive`."""
@@ -83,7 +84,11 @@ class EventStream:
         await self._guest.leave()
 
     async def _take(self) -> None:
-        """Take what waits, in trio; at least one."""
-        self._taken.append(await self._stream.receive())
-        for _ in range(self._stream.statistics().waiting):
+        """Take what waits, in trio; at least one, unless another reader has taken some meanwhile."""
+        # One at a time, or one would wait here for what another has taken, and keep what it has.
+        async with self._one_takes:
+            if self._taken:
+                return
             self._taken.append(await self._stream.receive())
+            for _ in range(self._stream.statistics().waiting):
+                self._taken.append(await self._stream.receive())

@@ -176,6 +176,10 @@ class Guest:
             for crossing in tuple(self._calls):
                 crossing.finish(error)
             self._ended.set_exception(error)
+        except KeyboardInterrupt:
+            # It came too late for `_main`: the run has ended in order, and who waits for that must not wait for ever.
+            self._ended.set_result(None)
+            raise
         else:
             self._ended.set_result(None)
 

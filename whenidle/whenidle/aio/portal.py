@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from whenidle.portal import Portal, PortalCall, PortalClosed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
+
+_CLOSED: Final = "the portal was closed before the call was answered"
 
 
 @asynccontextmanager
@@ -23,10 +25,17 @@ async def open_portal() -> AsyncGenerator[Portal]:
     calls: set[asyncio.Task[None]] = set()
 
     def start(call: PortalCall[Any]) -> None:
+        def ended(task: asyncio.Task[None]) -> None:
+            calls.discard(task)
+            if task.cancelled():
+                call.fail(PortalClosed(_CLOSED))  # before its first step
+            else:
+                task.exception()  # a KeyboardInterrupt, which has left the loop already
+
         task = call.context.run(loop.create_task, _serve(call))
         call.cancel = task.cancel
         calls.add(task)
-        task.add_done_callback(calls.discard)
+        task.add_done_callback(ended)
 
     portal = Portal(loop.call_soon_threadsafe, start)
     try:
@@ -54,12 +63,15 @@ async def _all_done(calls: set[asyncio.Task[None]]) -> None:
 
 
 async def _serve(call: PortalCall[Any]) -> None:
-    """Serve a call in an asyncio task of its own; what it raises is the caller's."""
+    """Serve a call in an asyncio task of its own; what it raises is the caller's, and Ctrl-C the program's too."""
     try:
         await call.serve()
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         asked = task is not None and task.cancelling() > 0
-        call.fail(PortalClosed("the portal was closed before the call was answered") if asked else error)
-    except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the caller
+        call.fail(PortalClosed(_CLOSED) if asked else error)
+    except KeyboardInterrupt as error:
+        call.fail(error)
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever else it is, it belongs to the caller
         call.fail(error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import trio
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from whenidle.aio.guest import Guest
 
 T = TypeVar("T")
+
+_CANCELLED: Final = "cancelled by its host"
 
 
 class Work(Generic[T]):
@@ -35,6 +37,7 @@ class Work(Generic[T]):
         self._waiter: trio.lowlevel.Task | None = None
         self._raise_cancel: trio.lowlevel.RaiseCancelT | None = None
         self._is_withdrawn = False
+        self._has_begun = False
         self.was_cancelled_outside: bool = False
         """Whether somebody other than trio cancelled the asyncio task itself."""
 
@@ -66,8 +69,11 @@ class Work(Generic[T]):
         if self._is_withdrawn:
             return
         hold_of_work.set(hold)
+        self._has_begun = True  # an eager task runs before there is a task to be cancelled
         self._task = self._guest.loop.create_task(self._call(), name=self._name)
         self._task.add_done_callback(self._done)
+        if self._raise_cancel is not None:
+            self._task.cancel(_CANCELLED)
 
     async def _call(self) -> T:
         return await self._function()
@@ -77,11 +83,12 @@ class Work(Generic[T]):
         self._guest.reschedule(self._waiter)
 
     def _abort(self, raise_cancel: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
-        if self._task is None:
+        if not self._has_begun:
             self._is_withdrawn = True
             return trio.lowlevel.Abort.SUCCEEDED
         self._raise_cancel = raise_cancel
-        self._task.cancel("cancelled by its host")
+        if self._task is not None:
+            self._task.cancel(_CANCELLED)
         return trio.lowlevel.Abort.FAILED
 
     def _result(self) -> T:

@@ -20,6 +20,7 @@ from whenidle.mcp.post import Place, Post
 from whenidle.mcp.server import TaskServer
 from whenidle.mcp.stdio import Wire, own_stdio
 from whenidle.mcp.transport import Transport
+from whenidle.status.socket import serve_status
 from whenidle_clock import Clock
 from whenidle_protocol.task_settings import Caller
 
@@ -93,6 +94,7 @@ class _Service:
         async with Transport(wire, self._serving.cancel) as transport, trio.open_nursery() as beside:
             beside.start_soon(self._reporter.watch, None)
             beside.start_soon(self._obey, signals, transport, beside)
+            beside.start_soon(self._show)
             async with trio.open_nursery() as nursery:
                 await nursery.start(self._post.keep)
                 await self._serve(transport)
@@ -112,6 +114,10 @@ class _Service:
             transport.give_up()
             nursery.cancel_scope.cancel()
         self._reporter.tell("client-gone")
+
+    async def _show(self) -> None:
+        """Answer `whenidle top` once this server is the host, and while that stops."""
+        await serve_status(await self._post.host())
 
     def _folder(self) -> str:
         """Return where new sessions of the client's tasks work: where the server started, unless each has its own."""

@@ -4,6 +4,7 @@ A desktop client starts one server for each of its windows, all with one store. 
 one of the others takes over within `LOOK_SECONDS`.
 """
 
+import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Protocol
@@ -12,7 +13,7 @@ import attrs
 import trio
 
 from whenidle_actors.composition import open_host
-from whenidle_actors.errors import SessionExists, StoreLocked
+from whenidle_actors.errors import SessionExists, StoreError, StoreLocked
 from whenidle_actors.observation import HostEvent
 from whenidle_actors.offline import open_manager
 from whenidle_actors.reminders import Reminders
@@ -25,6 +26,8 @@ from whenidle_protocol.task_settings import TaskSettings
 
 if TYPE_CHECKING:
     from whenidle_actors.host import Host
+
+logger: logging.Logger = logging.getLogger("whenidle.mcp")
 
 LOOK_SECONDS = 1.0
 """How often a manager looks whether the host has gone, in monotonic time."""
@@ -91,7 +94,9 @@ class Post:
         self._observer = observer
         self._stand: Stand | None = None
         self._host: Host | None = None
+        self._hosting = trio.Event()
         self._stopping = trio.Event()
+        self._complaint = ""
 
     @property
     def stand(self) -> Stand:
@@ -112,19 +117,33 @@ class Post:
     async def keep(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Keep the place until `stop`, then leave it in order; started when there is a desk.
 
+        A manager that cannot become the host (no room, for example) goes on managing, and tries again.
+
         Raises:
-            StoreError: the store cannot be opened.
+            StoreError: the store cannot be opened, or the host's store failed.
         """
         async with AsyncExitStack() as managing:
             while not self._stopping.is_set():
                 try:
                     await self._be_host(managing, task_status)
-                except StoreLocked as locked:
-                    if self._stand is None:
-                        await self._be_manager(managing, locked.pid)
+                except StoreError as error:
+                    if self._host is not None:
+                        raise
+                    if self._stand is not None:
+                        self._complain(error)
+                    elif isinstance(error, StoreLocked):
+                        await self._be_manager(managing, error.pid)
                         task_status.started()
+                    else:
+                        raise
                     with trio.move_on_after(LOOK_SECONDS):
                         await self._stopping.wait()
+
+    async def host(self) -> "Host":
+        """Wait until this server is the host, and return that."""
+        await self._hosting.wait()
+        assert self._host is not None  # noqa: S101 - that is what was waited for
+        return self._host
 
     def stop(self) -> None:
         """Have `keep` leave the place: no turn begins any more, those that run may finish."""
@@ -151,6 +170,7 @@ class Post:
             with suppress(SessionExists):
                 await host.create_agent(place.session)
             self._host, self._stand = host, Stand(tasks.desk, host.store, None)
+            self._hosting.set()
             self._tell("delivering", store=host.store.name, took_over=before is not None)
             if before is None:
                 task_status.started()
@@ -158,6 +178,13 @@ class Post:
                 await before.deserted()
                 await managing.aclose()
             await self._stopping.wait()
+
+    def _complain(self, error: StoreError) -> None:
+        """Log once why this server does not take over, if not because there is a host."""
+        complaint = "" if isinstance(error, StoreLocked) else str(error)
+        if complaint not in {"", self._complaint}:
+            logger.warning("the place of the host cannot be taken, trying again", exc_info=error)
+        self._complaint = complaint
 
     async def _be_manager(self, managing: AsyncExitStack, host_pid: int) -> None:
         place = self._place

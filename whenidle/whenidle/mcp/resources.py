@@ -19,6 +19,7 @@ from mcp_types import (
 from whenidle.delivery_report import delivery_document
 from whenidle.mcp.post import Post, Stand
 from whenidle_actors.errors import StoreError
+from whenidle_actors.logs import report
 from whenidle_actors.message_fates import delivery_outcomes
 from whenidle_actors.task_rows import from_row
 from whenidle_clock import format_instant
@@ -130,5 +131,5 @@ def _offset(cursor: str | None) -> int:
 
 
 def _unreadable(error: StoreError) -> MCPError:
-    logger.warning("tasks cannot be read", exc_info=error)
+    report(logger, logging.WARNING, "resource-not-read", "tasks cannot be read", error=error)
     return MCPError(INTERNAL_ERROR, "the tasks cannot be read now")

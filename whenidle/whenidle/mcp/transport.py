@@ -29,6 +29,7 @@ from mcp_types import (
 
 from whenidle.mcp.lines import LONGEST_LINE, Lines, LineTooLong
 from whenidle.mcp.stdio import Wire
+from whenidle_actors.logs import report
 
 if TYPE_CHECKING:
     from mcp.shared._stream_protocols import ReadStream
@@ -140,7 +141,7 @@ class Transport:
     async def _refuse(self, code: int, why: str, request_id: object) -> None:
         known = request_id if type(request_id) in {int, str} else None
         error = {"jsonrpc": "2.0", "id": known, "error": {"code": code, "message": why}}
-        logger.warning("a message of the client was refused: %s", why)
+        report(logger, logging.WARNING, "message-refused", "a message of the client was refused: %s", why)
         with suppress(anyio.BrokenResourceError):  # it is read to its end all the same
             await self._send_line(json.dumps(error))
 

@@ -35,6 +35,8 @@ logger: logging.Logger = logging.getLogger("whenidle.status")
 SUFFIX: Final = "-status"
 _LONGEST: Final = 107
 """Bytes of a socket's address on Linux, without the zero behind it (unix(7))."""
+_OF_PROCESS: Final = 8
+"""Of these for the process that makes it: a dot and its id, which has at most seven digits (proc_pid(5))."""
 _CLIENTS: Final = 8
 """Connections answered at once; more wait."""
 _WAITING: Final = 128
@@ -122,7 +124,7 @@ def _address(store: str) -> Generator[str]:
         _NoSocket: there is none.
     """
     path = Path(store + SUFFIX)
-    if len(os.fsencode(path)) <= _LONGEST:
+    if len(os.fsencode(path)) + _OF_PROCESS <= _LONGEST:
         yield str(path)
         return
     try:
@@ -131,7 +133,7 @@ def _address(store: str) -> Generator[str]:
         raise _NoSocket(str(error)) from error
     try:
         short = f"/proc/self/fd/{folder}/{path.name}"
-        if len(os.fsencode(short)) > _LONGEST:
+        if len(os.fsencode(short)) + _OF_PROCESS > _LONGEST:
             raise _NoSocket("the name of the store is too long for a socket beside it")
         yield short
     finally:
@@ -148,7 +150,7 @@ def _bound(store: str) -> Generator[sockets.socket]:
         _NoSocket: it cannot be made.
     """
     with sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM) as listener, _address(store) as address:
-        made = Path(f"{address}.{os.getpid()}"[:_LONGEST])
+        made = Path(f"{address}.{os.getpid()}")
         try:
             _remove(made)
             listener.bind(str(made))

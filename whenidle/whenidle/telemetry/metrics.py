@@ -53,6 +53,7 @@ class Meters:
             EventKind.TOOL_ANSWERED: self._call,
             EventKind.TURN_STARTED: self._begin_turn,
             EventKind.TURN_ENDED: self._end_turn,
+            EventKind.AGENT_DISPOSED: self._forget_turn,
             EventKind.COMMITTED: self._commit,
             EventKind.COMMIT_FAILED: self._commit,
             EventKind.AGENT_RESTARTED: self._restart,
@@ -106,6 +107,10 @@ class Meters:
         if began is not None and self._host is not None:
             took = self._host.clock.monotonic() - began
             self._turns.record(took, {"whenidle.turn.outcome": detail["outcome"]})
+
+    def _forget_turn(self, event: HostEvent, _: Any) -> None:
+        """Forget a turn whose end the store did not take."""
+        self._began.pop(event.session_id, None)
 
     def _commit(self, event: HostEvent, detail: Any) -> None:
         attributes: dict[str, str] = {}

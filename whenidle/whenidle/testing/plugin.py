@@ -44,7 +44,9 @@ async def host(request: pytest.FixtureRequest, sim: Sim) -> AsyncGenerator[Any]:
 
     `@pytest.mark.whenidle(turn=..., suites=[...])` gives it arguments of `open_host`.
     """
-    options = {name: value for name, value in _marked(request).items() if name != "start"}
+    # With a store that is given it cannot crash: the block that would be left is not one of the test.
+    options: dict[str, Any] = {"store": sim.store, **_marked(request)}
+    options.pop("start", None)
     if trio.lowlevel.in_trio_task():
         if trio.lowlevel.current_clock() is not sim:
             pytest.fail("the test does not run on the clock of its host: ask for `sim` beside `host`", pytrace=False)

@@ -88,6 +88,7 @@ class Sim(VirtualClock):
         self._lines: list[tuple[datetime, str, str]] = []
         self._hosts = 0
         self._live: Mapping[str, Agent] = {}
+        self._is_open = False
         self._crash: Callable[[], object] | None = None
 
     # Hosts ------------------------------------------------------------------------------------
@@ -100,7 +101,7 @@ class Sim(VirtualClock):
             turn: the agent; if not given, turns end at once and are kept in `turns`.
             options: further arguments of `open_host`.
         """
-        with trio.CancelScope() as process, self._process(process.cancel):
+        with trio.CancelScope() as process, self._process(process.cancel, options):
             async with open_host(turn=turn or self._note, **self._options(options)) as host:
                 host.subscribe(self._take)
                 with self._time_to_stop():
@@ -113,16 +114,17 @@ class Sim(VirtualClock):
 
         owner = asyncio.current_task()
         assert owner is not None  # noqa: S101 - this runs in asyncio
-        with self._process(owner.cancel) as is_dead:
+        before = owner.cancelling()
+        with self._process(owner.cancel, options) as is_dead:
             try:
                 async with aio.open_host(turn=turn or self._note, **self._options(options)) as host:
                     host.subscribe(self._take)
                     with self._time_to_stop():
                         yield host
-            except asyncio.CancelledError:
-                if not is_dead():
+            except BaseException as error:
+                # Only the cancellation that is the crash ends here.
+                if not is_dead() or owner.uncancel() > before or not isinstance(error, asyncio.CancelledError):
                     raise
-                owner.uncancel()
 
     async def crash(self) -> NoReturn:
         """Let the process of the host die here and now, as if it were killed, and leave the host's block.
@@ -217,17 +219,20 @@ class Sim(VirtualClock):
     # ------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _process(self, crash: Callable[[], object]) -> Generator[Callable[[], bool]]:
-        """Be a process that `crash` ends; give what tells whether it has."""
-        if self._crash is not None:
+    def _process(self, crash: Callable[[], object], options: Mapping[str, Any]) -> Generator[Callable[[], bool]]:
+        """Be a process that `crash` ends, unless it has a store of its own; give what tells whether it has."""
+        if self._is_open:
             raise RuntimeError("a host of this Sim is open already: it is one process after the other")
-        self._crash = crash
+        self._is_open = True
+        self.store.dead = False
+        self._crash = None if "store" in options else crash
         self._tell("", "the process began")
         jumps = self.autojump
         try:
             yield lambda: self.store.dead
         finally:
             self.autojump = jumps
+            self._is_open = False
             self._crash = None
             self._live = {}
 

@@ -212,4 +212,4 @@ class WritingConnection:
 
 def _is_much(batches: Sequence[Batch]) -> bool:
     """Return whether there is more to write than one row of a kind."""
-    return len(batches) > 1 or len(batches[0].tasks) > 1
+    return len(batches) > 1 or any(len(batch.tasks) > 1 for batch in batches)  # none, if all were withdrawn
