@@ -87,7 +87,8 @@ class _InMemory(Place):
     uri: str = ""
 
     def _connect(self, factory: type[sqlite3.Connection], mode: str) -> sqlite3.Connection:  # noqa: ARG002 - no file
-        return sqlite3.connect(self.uri, uri=True, isolation_level=None, factory=factory)
+        # Whichever thread the collector runs in closes what nobody has closed.
+        return sqlite3.connect(self.uri, uri=True, isolation_level=None, factory=factory, check_same_thread=False)
 
 
 class SqliteEngine(Engine):
