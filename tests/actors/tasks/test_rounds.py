@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -469,7 +470,8 @@ async def test_decisions_leave_room_by_the_number_of_tasks(world: TaskWorld, mon
             await prepared.prepare()
             nursery.cancel_scope.cancel()
         assert await prepared.commit() == dict.fromkeys(NAMES[:3])
-    assert {3, 6} <= set(seen)
+    # Trio may run this task first in one round and last in the next, and so let it miss one in two.
+    assert all(after - before <= 6 for before, after in pairwise([0, *seen, 9]))
 
 
 async def test_a_host_that_stops_restores_nobody_for_the_rounds_that_are_left(
