@@ -63,7 +63,7 @@ class TaskDeliveries:
     def __init__(self, services: Services, settings: TaskSettings, name: str) -> None:
         self._services = services
         self._key = (name, "")
-        self._office = Office(services, settings, self._arm, self.admitted, self._aside, self._damaged)
+        self._office = Office(services, settings, self._arm, self.admitted, self._aside, self._damaged, self._decided)
         self._pursuits: dict[Destination, TaskPursuit] = {}
         self._at_work = 0
         """How many of them do more than wait for an agent."""
@@ -71,6 +71,8 @@ class TaskDeliveries:
         """Whether something was due and there was no room for another pursuit."""
         self._sweeping = False
         self._again = False
+        self._swept_millis = 0
+        """What the wall showed at the last sweep."""
         self._reported: set[tuple[str, int]] = set()
         """Tasks that cannot be read, and in which version, that were complained about."""
 
@@ -111,7 +113,7 @@ class TaskDeliveries:
 
     async def _sweep_once(self) -> None:
         store = self._services.journal.store
-        now_millis = self._services.clock.now_millis()
+        now_millis = self._swept_millis = self._services.clock.now_millis()
         after: tuple[int, str] | None = None
         while not self._services.registry.closing:
             rows = await store.due_tasks(now_millis, after=after, limit=_SWEEP)
@@ -193,6 +195,11 @@ class TaskDeliveries:
             yield
         finally:
             self._at_work += 1
+
+    def _decided(self, now_millis: int) -> None:
+        """Look again if the clock was set back since the sweep: the alarm knows of nothing that is due in between."""
+        if now_millis < self._swept_millis:
+            self.look()
 
     def _leave(self) -> None:
         """Make room, and take up what there was no room for when half of it is free."""

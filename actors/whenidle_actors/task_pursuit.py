@@ -73,6 +73,8 @@ class Office:
     """Entered while a pursuit does nothing but wait for an agent, so that others go first."""
     damaged: Callable[[TaskRow, StoreDamaged], None]
     """Told of each due task that cannot be read."""
+    decided: Callable[[int], None]
+    """Told of the wall, in milliseconds since the epoch, at each decision about what is due."""
 
 
 class TaskPursuit:
@@ -148,6 +150,7 @@ class TaskPursuit:
         tasks = await self._due()
         now = self._services.clock.now()
         self._decided_at = now
+        self._office.decided(to_millis(now))
         admission = admit(tasks, now, self._office.settings)
         self._left = len(tasks) - len(admission.delivered) - len(admission.skipped)
         return admission

@@ -20,6 +20,7 @@ from whenidle_actors.session import Draft
 from whenidle_actors.stores.base import Batch
 from whenidle_actors.task_commits import delivery_of
 from whenidle_actors.task_rows import from_row, is_written, records_of
+from whenidle_clock import to_millis
 from whenidle_protocol.events import Outcome
 from whenidle_protocol.task_admission import Admission, admit
 
@@ -121,6 +122,7 @@ class TaskRound:
         session_ids = tuple(self._seats)
         found = await services.journal.store.due_tasks_of(session_ids, services.clock.now_millis(), limit=MOST_TASKS)
         now = services.clock.now()
+        self._office.decided(to_millis(now))
         decided = 0
         for session_id, rows in zip(session_ids, found, strict=True):
             seat = self._seats[session_id]

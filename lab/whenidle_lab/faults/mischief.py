@@ -199,7 +199,7 @@ class Mischief:
 
     def lose_answer(self, now_ns: int, fault: Fault) -> None:
         """Have reads fail after a commit whose outcome is unknown, in half of all cases."""
-        if fault.variant & 1 and FaultKind.UNREADABLE in self.faults.kinds:
+        if fault.variant & 1 and FaultKind.UNREADABLE in self.faults.kinds and not self._is_over:
             self._unreadable_until_ns = now_ns + int(fault.delay * 1e9)
 
     async def delay(self, seconds: float) -> None:

@@ -8,6 +8,8 @@ from datetime import time as time_of_day
 
 import pytest
 
+from tests.actors.reminders.faults import Fate
+from tests.actors.reminders.worlds import settled
 from whenidle_actors.tasks import Tasks
 from whenidle_protocol.rules.weekly import WeeklyRule
 from whenidle_protocol.task_settings import TaskSettings
@@ -33,6 +35,21 @@ async def test_a_jump_to_another_century_delivers_once(any_world: TaskWorld) -> 
         after = await world.view(task)
         assert (after.missed, after.deliveries) == (minutes - 1, 1)
         assert after.scheduled_at == then + timedelta(seconds=30)
+
+
+async def test_what_is_due_between_a_sweep_and_a_clock_that_was_set_back_is_not_forgotten(world: TaskWorld) -> None:
+    """Put off by a full disk, and behind a clock set back, a delivery has the host look for the others again."""
+    async with world.root():
+        for seconds_from_now in (2, 3):
+            await world.make(once(seconds_from_now))
+        world.store.fail(Fate.FULL, of=lambda batch: bool(batch.receipts))
+        world.suspend(seconds(3.02))  # both are due
+        await settled()
+        world.step(seconds(-0.5))  # the second is not, any more
+        await world.wait(0.2)
+        assert len((await world.account()).deliveries) == 1
+        await world.wait(2)
+        assert [only.occurrence - T0 for only in (await world.account()).deliveries] == [2000, 3000]
 
 
 async def test_the_text_says_how_late_and_how_many(world: TaskWorld) -> None:
