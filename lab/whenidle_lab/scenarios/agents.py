@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import trio
 
@@ -26,7 +26,7 @@ class Inbox(Scenario):
     """Messages are sent, steered, injected, replaced, removed and cancelled while turns take them."""
 
     name = "inbox"
-    faults = Faults.all().sized(rounds=150, commits=30, turns=6)
+    faults: ClassVar[Faults] = Faults.all().sized(rounds=150, commits=30, turns=6)
 
     async def turn(self, world: World, turn: Turn) -> None:
         """Work in steps, and take between them what has come."""
@@ -63,7 +63,7 @@ class Claims(Scenario):
     """Several tasks claim an agent for maintenance, and others wait until it is idle."""
 
     name = "claims"
-    faults = Faults.all().sized(rounds=150, commits=20, turns=5)
+    faults: ClassVar[Faults] = Faults.all().sized(rounds=150, commits=20, turns=5)
 
     async def turn(self, world: World, turn: Turn) -> None:  # noqa: ARG002 - all turns are alike
         """Take a moment."""
@@ -110,7 +110,7 @@ class Disposal(Scenario):
     """An agent is disposed and restored again and again, by several at once, while it is spoken to."""
 
     name = "disposal"
-    faults = Faults.all().sized(rounds=150, commits=20, turns=4)
+    faults: ClassVar[Faults] = Faults.all().sized(rounds=150, commits=20, turns=4)
 
     def options(self) -> dict[str, object]:
         """Have quiet agents leave memory."""
@@ -155,7 +155,7 @@ class Forks(Scenario):
     """Sessions with reminders and messages are forked, at their end and before it; forks are forked again."""
 
     name = "forks"
-    faults = Faults.all().sized(rounds=150, commits=25, turns=6)
+    faults: ClassVar[Faults] = Faults.all().sized(rounds=150, commits=25, turns=6)
 
     async def turn(self, world: World, turn: Turn) -> None:
         """Take a moment, and make a reminder, perhaps."""
@@ -184,7 +184,7 @@ class Pacing(Scenario):
     """A dozen agents come due together after a night's sleep, and only some may run at a time."""
 
     name = "pacing"
-    faults = Faults.all().sized(rounds=250, commits=80, turns=20)
+    faults: ClassVar[Faults] = Faults.all().sized(rounds=250, commits=80, turns=20)
 
     def options(self) -> dict[str, object]:
         """Bound how many turns run at once."""
@@ -229,7 +229,7 @@ class ToolsInTurns(Scenario):
     """Turns call the tools of their own agent, speak to it, and end it."""
 
     name = "tools-in-turns"
-    faults = Faults.all().sized(rounds=120, commits=25, turns=5)
+    faults: ClassVar[Faults] = Faults.all().sized(rounds=120, commits=25, turns=5)
 
     async def turn(self, world: World, turn: Turn) -> None:
         """Do one thing or another to oneself."""
@@ -267,7 +267,7 @@ class Supervised(Scenario):
     """The store has a bug that befalls an agent's own code; what failed too often is disposed and begins anew."""
 
     name = "supervision"
-    faults = Faults(
+    faults: ClassVar[Faults] = Faults(
         Faults.all().kinds - {FaultKind.AGENT_DISPOSED, FaultKind.AGENT_FORKED, FaultKind.DISK_FULL},
         chance=0.35,
         most=2,

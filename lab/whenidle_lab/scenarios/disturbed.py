@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import trio
 
@@ -56,7 +56,7 @@ class DisturbedReminders(Scenario):
     """Reminders come due at an agent that is claimed, cancelled, disposed and restored meanwhile."""
 
     name = "disturbed-reminders"
-    faults = _FAULTS
+    faults: ClassVar[Faults] = _FAULTS
 
     async def turn(self, world: World, turn: Turn) -> None:  # noqa: ARG002 - all turns are alike
         """Take a moment."""
@@ -95,7 +95,7 @@ class DisturbedTasks(Scenario):
     """One-shot and recurring tasks come due, for the session that made them and for new ones, and are changed then."""
 
     name = "disturbed-tasks"
-    faults = _FAULTS
+    faults: ClassVar[Faults] = _FAULTS
 
     def options(self) -> dict[str, object]:
         """Mount the suite."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import trio
 
@@ -31,7 +31,7 @@ class Managers(Scenario):
     """People at a command line send messages and change reminders and tasks of a host that is at work."""
 
     name = "managers"
-    faults = Faults.all().without(FaultKind.TURN_FLOODS).sized(rounds=200, commits=30, turns=6)
+    faults: ClassVar[Faults] = Faults.all().without(FaultKind.TURN_FLOODS).sized(rounds=200, commits=30, turns=6)
 
     def options(self) -> dict[str, object]:
         """Mount both suites, for different presets, and forget quiet agents."""

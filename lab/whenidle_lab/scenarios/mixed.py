@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import trio
 
@@ -22,7 +22,7 @@ class Mixed(Scenario):
     """Agents with reminders and agents with tasks, on one paced host that forgets quiet ones."""
 
     name = "mixed"
-    faults = Faults(Faults.all().kinds, chance=0.3, rounds=300, commits=50, turns=10)
+    faults: ClassVar[Faults] = Faults(Faults.all().kinds, chance=0.3, rounds=300, commits=50, turns=10)
 
     def options(self) -> dict[str, object]:
         """Mount both suites, for different presets."""

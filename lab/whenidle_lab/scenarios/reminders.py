@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import trio
 
@@ -20,7 +20,7 @@ class Hourly(Scenario):
     """One agent is reminded every hour, for thirty days of good health."""
 
     name = "hourly"
-    horizon = 32 * 86_400.0
+    horizon: ClassVar[float] = 32 * 86_400.0
 
     async def play(self, world: World) -> None:
         """Make the reminder, and let a month pass."""
@@ -33,7 +33,7 @@ class OneShots(Scenario):
     """Two agents make reminders for once, and delete them about when they come due."""
 
     name = "one-shots"
-    faults = Faults.all().sized(rounds=200, commits=25, turns=6)
+    faults: ClassVar[Faults] = Faults.all().sized(rounds=200, commits=25, turns=6)
 
     async def turn(self, world: World, turn: Turn) -> None:  # noqa: ARG002 - all turns are alike
         """Take a moment, or none."""
@@ -62,7 +62,7 @@ class Every(Scenario):
     """An agent has reminders at fixed rates, on a clock that cannot be relied on."""
 
     name = "every"
-    faults = Faults.all().without(FaultKind.TURN_FLOODS).sized(rounds=120, commits=20, turns=8)
+    faults: ClassVar[Faults] = Faults.all().without(FaultKind.TURN_FLOODS).sized(rounds=120, commits=20, turns=8)
 
     async def turn(self, world: World, turn: Turn) -> None:
         """Take some time: now and then longer than until the next occurrence, but not always, or it is never idle."""
@@ -89,7 +89,7 @@ class AtMostOnce(Scenario):
     """Turns that were interrupted are not run again, because the host asked for that."""
 
     name = "at-most-once"
-    faults = Faults.all().without(FaultKind.TURN_FLOODS).sized(rounds=150, commits=20, turns=6)
+    faults: ClassVar[Faults] = Faults.all().without(FaultKind.TURN_FLOODS).sized(rounds=150, commits=20, turns=6)
 
     def options(self) -> dict[str, object]:
         """Ask for at-most-once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import trio
 
@@ -29,8 +29,8 @@ _FAULTS = Faults.all().without(FaultKind.TURN_FLOODS, FaultKind.AGENT_FORKED).si
 class _WithTasks(Scenario):
     """A scenario whose agents have the task tools."""
 
-    faults = _FAULTS
-    settings = TaskSettings()
+    faults: ClassVar[Faults] = _FAULTS
+    settings: ClassVar[TaskSettings] = TaskSettings()
 
     def options(self) -> dict[str, object]:
         """Mount the suite."""
@@ -84,8 +84,10 @@ class TasksRecurring(_WithTasks):
     """Daily, weekly, cron and finer rules, in zones whose clocks change in these days."""
 
     name = "tasks-recurring"
-    faults = Faults.all().without(FaultKind.TURN_FLOODS, FaultKind.AGENT_FORKED).sized(rounds=300, commits=40, turns=15)
-    horizon = 10 * 86_400.0
+    faults: ClassVar[Faults] = (
+        Faults.all().without(FaultKind.TURN_FLOODS, FaultKind.AGENT_FORKED).sized(rounds=300, commits=40, turns=15)
+    )
+    horizon: ClassVar[float] = 10 * 86_400.0
 
     async def turn(self, world: World, turn: Turn) -> None:
         """Take a moment."""
@@ -118,8 +120,8 @@ class TasksTargets(_WithTasks):
     """Tasks that create the sessions they are delivered to, one for all occurrences or one for each."""
 
     name = "tasks-targets"
-    faults = Faults.all().without(FaultKind.TURN_FLOODS).sized(rounds=150, commits=25, turns=6)
-    settings = TaskSettings(spacing_seconds=120)
+    faults: ClassVar[Faults] = Faults.all().without(FaultKind.TURN_FLOODS).sized(rounds=150, commits=25, turns=6)
+    settings: ClassVar[TaskSettings] = TaskSettings(spacing_seconds=120)
 
     async def play(self, world: World) -> None:
         """Make tasks with each target, and change the target of some."""
@@ -142,7 +144,7 @@ class TasksEdits(_WithTasks):
     """Tasks are changed, paused, resumed, deleted and run by two agents while they come due."""
 
     name = "tasks-edits"
-    faults = Faults.all().without(FaultKind.TURN_FLOODS).sized(rounds=200, commits=30, turns=5)
+    faults: ClassVar[Faults] = Faults.all().without(FaultKind.TURN_FLOODS).sized(rounds=200, commits=30, turns=5)
 
     async def play(self, world: World) -> None:
         """Make two tasks, and have two agents change them."""
@@ -185,13 +187,13 @@ class TasksCatchUp(_WithTasks):
     """The host is down, the machine sleeps and the clock jumps while tasks come due that are not worth much late."""
 
     name = "tasks-catch-up"
-    faults = Faults(
+    faults: ClassVar[Faults] = Faults(
         _FAULTS.kinds - {FaultKind.AGENT_DISPOSED, FaultKind.DISK_FULL, FaultKind.UNREADABLE},
         chance=0.35,
         rounds=120,
         commits=15,
     )
-    settings = TaskSettings(catch_up_seconds=300)
+    settings: ClassVar[TaskSettings] = TaskSettings(catch_up_seconds=300)
 
     async def play(self, world: World) -> None:
         """Make tasks that end, or go on; sleep and jump."""
@@ -213,7 +215,7 @@ class TasksCrowd(_WithTasks):
     """Many tasks come due together for a few sessions; those of one session arrive as one message."""
 
     name = "tasks-crowd"
-    faults = Faults.all().without(FaultKind.TURN_FLOODS).sized(rounds=250, commits=40, turns=10)
+    faults: ClassVar[Faults] = Faults.all().without(FaultKind.TURN_FLOODS).sized(rounds=250, commits=40, turns=10)
 
     def options(self) -> dict[str, object]:
         """Run one turn at a time."""

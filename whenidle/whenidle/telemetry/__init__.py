@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING
 try:
     from whenidle.telemetry.metrics import Meters
     from whenidle.telemetry.spans import Spans
-except ModuleNotFoundError as missing:
+except ModuleNotFoundError as _missing:
     raise ModuleNotFoundError(
-        "whenidle.telemetry needs opentelemetry-api: pip install 'whenidle[otel]'", name=missing.name
-    ) from missing
+        "whenidle.telemetry needs opentelemetry-api: pip install 'whenidle[otel]'", name=_missing.name
+    ) from _missing
 
 if TYPE_CHECKING:
     from types import TracebackType

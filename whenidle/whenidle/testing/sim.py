@@ -77,6 +77,9 @@ class Sim(VirtualClock):
         start: what the wall shows first, an aware instant of whole milliseconds.
     """
 
+    autojump: bool
+    """See `VirtualClock.autojump`."""
+
     def __init__(self, start: datetime = START) -> None:
         super().__init__(start)
         self.store: MortalStore = MortalStore()
