@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -49,6 +50,7 @@ class Actor(Mailbox):
         It may tell the actor something: that is taken even if the mailbox is full. An exception is a fault.
         """
 
+    @abstractmethod
     def receive(self, message: Any) -> Any:
         """Handle one message; plain or async. What it returns is the reply to an ask.
 
@@ -59,7 +61,6 @@ class Actor(Mailbox):
         Handlers share worker tasks: a context variable set in one may or may not be seen in later ones. A
         task that outlives its handler must be started inside `outside_mailbox`.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no receive(); got {message!r}")
 
     async def stopped(self) -> None:
         """Release the actor's state. Runs last in an orderly stop; an exception is logged."""

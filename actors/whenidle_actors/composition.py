@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from whenidle_actors.arguments import check_arguments, check_suites
+from whenidle_actors.attendance import Attendance
 from whenidle_actors.errors import InvalidArgument
 from whenidle_actors.host import Host
 from whenidle_actors.registry import Registry
@@ -133,18 +134,19 @@ async def open_host(  # noqa: PLR0913 - each is one decision of the host's, and 
             restore_soon=send.send_nowait,
             durable=store is not None,
         )
-        host = Host(services)
+        attendance = Attendance(services)
+        host = Host(services, attendance)
         for suite in mounted:
             host.mount(suite)
-        await host.attend()
-        attention = trio.CancelScope()
-        services.start(_attend, host, receive, attention)
+        await attendance.begin()
+        attending = trio.CancelScope()
+        services.start(_attend, attendance, receive, attending)
         grace = 0.0
         try:
             yield host
             grace = shutdown_timeout
         finally:
-            attention.cancel()
+            attending.cancel()
             if not working.cancel_called:  # else the work has failed, and there is nothing left to end in order
                 with working:
                     await host.close(grace=grace)
@@ -152,13 +154,13 @@ async def open_host(  # noqa: PLR0913 - each is one decision of the host's, and 
             services.announcer.end()
 
 
-async def _attend(host: Host, runnable: trio.MemoryReceiveChannel[str], scope: trio.CancelScope) -> None:
+async def _attend(attendance: Attendance, runnable: trio.MemoryReceiveChannel[str], scope: trio.CancelScope) -> None:
     """Make agents live as there is something for them to do, and drop quiet ones, until cancelled."""
     with scope:
         async with _flat_nursery() as nursery:
             for _ in range(_RESTORERS):
-                nursery.start_soon(host.restore, runnable)
-            for work in (host.ring, host.passivate, host.watch):
+                nursery.start_soon(attendance.restore, runnable)
+            for work in (attendance.ring, attendance.passivate, attendance.watch):
                 nursery.start_soon(work)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -16,13 +15,9 @@ from whenidle_actors.errors import (
     CompositionError,
     InvalidArgument,
     StoreDamaged,
-    StoreError,
-    UnknownSession,
 )
 from whenidle_actors.event_stream import STREAM_CAPACITY
-from whenidle_actors.logs import report
 from whenidle_actors.observation import EventKind
-from whenidle_actors.patience import Patience
 from whenidle_actors.session import Session, check_session_id, fold
 from whenidle_actors.stores.base import Append, Batch, SessionHeader
 from whenidle_protocol.agent_state import Phase
@@ -32,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextvars import Context
 
+    from whenidle_actors.attendance import Attendance
     from whenidle_actors.event_stream import EventStream
     from whenidle_actors.observation import HostEvent
     from whenidle_actors.probe import Probe
@@ -42,8 +38,6 @@ if TYPE_CHECKING:
     from whenidle_actors.supervisor import SupervisorStatistics
     from whenidle_clock import AlarmStatistics, Clock
     from whenidle_protocol.events import EventRecord
-
-logger: logging.Logger = logging.getLogger("whenidle.host")
 
 
 @attrs.frozen
@@ -85,14 +79,11 @@ class HostLoad:
 class Host:
     """Creates, finds and disposes agents. Made by `open_host`; all methods belong to the trio thread."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, attendance: Attendance) -> None:
         self._services = services
-        self._suites: tuple[Suite, ...] = ()
-        self._attends = False
+        self._attendance = attendance
         services.registry.restore = self.agent
         services.registry.restore_all = self._agents
-        self._retries: dict[str, Patience] = {}
-        """How long to wait before a session that could not be restored is tried again."""
 
     @property
     def clock(self) -> Clock:
@@ -117,7 +108,7 @@ class Host:
     @property
     def suites(self) -> tuple[Suite, ...]:
         """The suites that agents made from now on get."""
-        return self._suites
+        return self._attendance.suites
 
     def mount(self, suite: Suite) -> None:
         """Give a suite to agents made or restored from now on; those that are live do not get it (SPEC 5.1).
@@ -131,7 +122,7 @@ class Host:
                 f"the suite {suite.name!r} keeps promises and needs a store; give open_host a store "
                 "(MemoryStore() if nothing has to outlive the process)"
             )
-        meeting = [other for other in self._suites if _may_meet(other, suite)]
+        meeting = [other for other in self.suites if _may_meet(other, suite)]
         taken = {tool.name: other.name for other in meeting for tool in other.tools()}
         clashes = sorted(tool.name for tool in suite.tools() if tool.name in taken)
         if clashes:
@@ -140,12 +131,10 @@ class Host:
                 "could be given both; mount one of them, or have them for different presets (`presets=()` gives an "
                 "agent none of a suite's tools)"
             )
-        if any(suite.name == other.name for other in self._suites):
+        if any(suite.name == other.name for other in self.suites):
             raise CompositionError(f"a suite named {suite.name!r} is mounted already")
         suite.mounted(self._services)
-        self._suites = (*self._suites, suite)
-        if self._attends:
-            self._services.start(self._attend_for, suite)
+        self._attendance.add(suite)
 
     async def create_agent(
         self, session_id: str | None = None, *, parent: str | None = None, cwd: str = "", preset: str = ""
@@ -254,7 +243,7 @@ class Host:
         """
         found = self._services.registry.find(session_id)
         if found is None:
-            for suite in self._suites:
+            for suite in self.suites:
                 suite.release(session_id)
             await trio.lowlevel.checkpoint()
         else:
@@ -358,8 +347,9 @@ class Host:
             return found
         if registry.closed:
             raise AgentDisposed(f"the host has stopped; session {session.header.id!r} is kept")
-        suites = tuple(suite for suite in self._suites if suite.suits(session.header))
-        agent = Agent(self._services, session, suites if len(suites) != len(self._suites) else self._suites)
+        mounted = self.suites
+        suites = tuple(suite for suite in mounted if suite.suits(session.header))
+        agent = Agent(self._services, session, suites if len(suites) != len(mounted) else mounted)
         self._services.registry.add(agent)
         self._services.announce(EventKind.AGENT_STARTED, agent.id)
         if not registry.closing:
@@ -367,129 +357,6 @@ class Host:
             agent.recompute()
         session.rest()
         return agent
-
-    # For the runtime --------------------------------------------------------------------------
-
-    async def attend(self) -> None:
-        """Take up what the store says needs a host: set alarms, restore agents that have something to run."""
-        async for attention in self.store.attention():
-            if attention.index.runnable:
-                self._services.restore_soon(attention.session_id)
-            elif attention.index.due_millis is not None:
-                for suite in self._suites:
-                    suite.attend(attention.session_id, attention.index.due_millis)
-        self._attends = True
-        for suite in self._suites:
-            suite.look()
-
-    async def _attend_for(self, suite: Suite) -> None:
-        """Have a suite that was mounted late take up what the store holds for it."""
-        live = self._services.registry.live
-        async for attention in self.store.attention():
-            due_millis = attention.index.due_millis
-            if due_millis is not None and attention.session_id not in live:
-                suite.attend(attention.session_id, due_millis)
-        suite.look()
-
-    def fire(self, keys: list[tuple[str, str]]) -> None:
-        """Pass on to the suites what the alarm says has come due."""
-        suites = {suite.name: suite for suite in self._suites}
-        for suite_name, session_id in keys:
-            suites[suite_name].due(session_id)
-
-    async def restore(self, session_ids: trio.MemoryReceiveChannel[str]) -> None:
-        """Make agents live whose sessions have something to do; one that cannot be restored stops no other."""
-        async for session_id in session_ids:
-            await self._take_up(session_id)
-
-    async def _take_up(self, session_id: str) -> None:
-        try:
-            agent = await self.agent(session_id)
-        except Exception as error:  # noqa: BLE001 - logged; other sessions go on
-            report(
-                logger,
-                logging.ERROR,
-                "session-not-restored",
-                "session %s cannot be restored",
-                session_id,
-                session=session_id,
-                error=error,
-            )
-            self._services.announce(EventKind.RESTORE_FAILED, session_id, error=str(error))
-            if not isinstance(error, StoreDamaged | UnknownSession):
-                self._services.start(self._restore_later, session_id)
-        else:
-            self._retries.pop(session_id, None)
-            # It may have been in memory all along, or its log have grown while it was read.
-            self._services.start(self._catch_up, agent)
-
-    async def _restore_later(self, session_id: str) -> None:
-        """Have a session restored again whose store did not answer: what is due in it must not be lost."""
-        await self._retries.setdefault(session_id, Patience(self._services.random)).wait()
-        self._services.restore_soon(session_id)
-
-    async def ring(self) -> None:
-        """Fire what comes due, for as long as the host runs."""
-        await self._services.alarm.run(self.fire, self._stepped)
-
-    def _stepped(self, by_millis: float) -> None:
-        self._services.announce(EventKind.CLOCK_STEPPED, "", by_millis=round(by_millis))
-
-    async def passivate(self) -> None:
-        """Drop quiet agents from memory, for as long as the host runs."""
-        await self._services.registry.passivate()
-
-    async def watch(self) -> None:
-        """Take up what other processes append to the store (SPEC 3.4)."""
-        while True:
-            changes = await self.store.changed_elsewhere()
-            if changes.tasks:
-                self._services.announce(EventKind.TASK_CHANGED_ELSEWHERE, "")
-                for suite in self._suites:
-                    suite.look()
-            for session_id in changes.sessions:
-                self._take_notice(session_id)
-
-    def _take_notice(self, session_id: str) -> None:
-        """Have the agent of a session that others appended to look at its log; `watch` must not hold on to it."""
-        self._services.announce(EventKind.SESSION_CHANGED_ELSEWHERE, session_id)
-        agent = self._services.registry.live.get(session_id)
-        if agent is None:
-            self._services.restore_soon(session_id)
-        else:
-            self._services.start(self._catch_up, agent)
-
-    async def _catch_up(self, agent: Agent) -> None:
-        """Have an agent look at its log anew, or its successor, if it is about to end."""
-
-        async def look() -> None:
-            try:
-                await agent.session.catch_up()
-            except StoreError:
-                agent.session.drop()
-            agent.rouse()
-            agent.recompute()
-
-        try:
-            await agent.in_mailbox(look)
-        except AgentDisposed:
-            pass
-        except Exception as error:  # noqa: BLE001 - logged; the agent is restored from its log later
-            report(
-                logger,
-                logging.ERROR,
-                "session-not-followed",
-                "session %s could not look at what was appended",
-                agent.id,
-                session=agent.id,
-                error=error,
-            )
-        registry = self._services.registry
-        if agent.ending and not agent.is_faulted:
-            while registry.live.get(agent.id) is agent:
-                await agent.next_change()
-            if not registry.closing:
-                self._services.restore_soon(agent.id)
 
 
 def _is_in_turn(records: Sequence[EventRecord]) -> bool:

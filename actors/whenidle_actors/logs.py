@@ -87,8 +87,8 @@ def report(
     extra["error"] = type(error).__name__
     logger.log(level, message, *shown, extra=extra, exc_info=_info(error, in_full=level <= logging.DEBUG), stacklevel=2)
     if level > logging.DEBUG and logger.isEnabledFor(logging.DEBUG):
-        in_full = _info(error, in_full=True)
-        logger.debug(f"{message}; in full", *shown, extra=extra, exc_info=in_full, stacklevel=2)  # noqa: G004 - constant
+        message_in_full, in_full = f"{message}; in full", _info(error, in_full=True)
+        logger.debug(message_in_full, *shown, extra=extra, exc_info=in_full, stacklevel=2)
 
 
 def log_event(event: HostEvent) -> None:
@@ -141,21 +141,21 @@ def text_of(error: BaseException) -> str:
 
 
 def _info(error: BaseException, *, in_full: bool) -> tuple[type[BaseException], BaseException, Any]:
-    shown = _shown(error, in_full, _DEEPEST)
+    shown = _shown(error, _DEEPEST, in_full=in_full)
     return type(shown), shown, shown.__traceback__
 
 
-def _shown(error: BaseException, in_full: bool, depth: int) -> Exception:  # noqa: FBT001 - private
+def _shown(error: BaseException, depth: int, *, in_full: bool) -> Exception:
     """Return what stands for an exception and for those that led to it."""
     known = in_full or isinstance(error, StoreError)
     text = described(error) if known else f"{type(error).__name__} (level DEBUG has its text)"
     shown: Exception = Shown(text, type(error))
     if members := _members(error):
-        shown = ExceptionGroup(text, [_shown(each, in_full, depth - 1) for each in members[:_DEEPEST]])
+        shown = ExceptionGroup(text, [_shown(each, depth - 1, in_full=in_full) for each in members[:_DEEPEST]])
     shown.__traceback__ = error.__traceback__
     before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if before is not None and depth > 0:
-        shown.__cause__ = _shown(before, in_full, depth - 1)
+        shown.__cause__ = _shown(before, depth - 1, in_full=in_full)
     return shown
 
 

@@ -4,31 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import trio
-
-from whenidle_actors.errors import StoreClosed, StoreError, UnknownSession
+from tests.actors.crashes import Life
+from whenidle_actors.errors import StoreError
 from whenidle_protocol.session_state import replay
 
-from .faults import FaultyStore
 from .worlds import World, create, delete
 
 if TYPE_CHECKING:
     from whenidle_actors.agent import Agent
-    from whenidle_actors.host import Host
     from whenidle_actors.turn import Turn
 
     from .logs import Ledger
 
-END = 700
-"""Seconds that a recovered host runs on: longer than anything of the life takes."""
 
+class ReminderLife(Life[World, "Ledger"]):
+    """Reminders, messages, a disposal and a restart."""
 
-class Life:
-    """What one agent's users did and were told, over as many processes as it takes."""
+    rest = 700
 
     def __init__(self) -> None:
-        self.world = World()
-        self.world.turn_seconds = 4
+        super().__init__(World())
         self.created: set[str] = set()
         """Ids of reminders whose creation was acknowledged."""
         self.deleted: set[str] = set()
@@ -37,24 +32,10 @@ class Life:
         """Ids of messages whose acceptance was acknowledged."""
         self.world.during_turn = self._plan
 
-    @property
-    def is_dead(self) -> bool:
-        return self.world.store.dead
-
-    async def live(self) -> None:
-        """Live; return early if the process dies."""
-        try:
-            with trio.CancelScope() as process:
-                self.world.store.on_death = process.cancel
-                await self._live()
-        except StoreClosed:
-            if not self.is_dead:
-                raise
-
-    async def _live(self) -> None:
+    async def events(self) -> None:
         """Make, delete, be busy, be disposed, be restarted, and let things come due."""
         async with self.world.host(passivate_after=50) as host:
-            agent = await self._obtain(host)
+            agent = await self.obtain(host)
             await self.create(agent, after_seconds=5)
             await self.create(agent, after_seconds=5)
             await self.create(agent, every_seconds=300)
@@ -69,22 +50,13 @@ class Life:
             await self.world.wait(2)
             await agent.dispose()
             await self.world.wait(2)
-            agent = await self._obtain(host)
+            agent = await self.obtain(host)
             await self.world.wait(271)
         async with self.world.host() as host:
-            agent = await self._obtain(host)
+            agent = await self.obtain(host)
             await self.world.wait(3)
             await self.create(agent, every_seconds=301)
             await self.world.wait(20)
-
-    async def recover(self, longer: float = 0) -> Ledger:
-        """Be the next process: find what is durable, run on to the end, and give the audited account."""
-        world = self.world
-        world.store = FaultyStore(world.store.inner)
-        async with world.host() as host:
-            await self._obtain(host)
-            await world.wait(END + longer)
-            return await self.account()
 
     async def account(self) -> Ledger:
         """Check that nothing was lost, nothing came twice and nothing waits any more."""
@@ -135,14 +107,3 @@ class Life:
         """Use a tool from inside the first turn."""
         if turn.number == 1:
             await self.create(turn.agent, after_seconds=8)
-
-    async def _obtain(self, host: Host) -> Agent:
-        while True:
-            try:
-                return await host.agent("root")
-            except UnknownSession:
-                pass
-            try:
-                return await host.create_agent("root")
-            except StoreError:
-                await trio.lowlevel.checkpoint()

@@ -6,30 +6,28 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from tests.actors.reminders.faults import FaultyStore
-from whenidle_actors.errors import StoreClosed, StoreError, UnknownSession, WhenidleError
+from tests.actors.crashes import Life
+from whenidle_actors.errors import StoreError, WhenidleError
 from whenidle_protocol.errors import ToolError
 
 from .accounts import Account, millis, take_account
-from .worlds import ONCE, START, T0, THIS, TaskWorld, call, every, ical, once, seconds
+from .worlds import ONCE, START, THIS, TaskWorld, call, every, ical, once, seconds
 
 if TYPE_CHECKING:
     from whenidle_actors.agent import Agent
-    from whenidle_actors.host import Host
     from whenidle_protocol.rules.kinds import Rule
     from whenidle_protocol.task_record import TargetKind
 
 PERIOD = 60_000
-END = 130
-"""Seconds that a recovered host runs on: longer than anything of the life takes."""
 
 
-class Life:
-    """What the host and its users did and were told, over as many processes as it takes."""
+class TaskLife(Life[TaskWorld, Account]):
+    """Tasks of every target, edited and run by hand, a disposal and a restart."""
+
+    rest = 130
 
     def __init__(self) -> None:
-        self.world = TaskWorld()
-        self.world.turn_seconds = 4
+        super().__init__(TaskWorld())
         self.made: dict[str, str] = {}
         """Ids of tasks whose creation was acknowledged, by title."""
         self.deleted: set[str] = set()
@@ -37,24 +35,10 @@ class Life:
         self.runs = 0
         """Runs by hand that were acknowledged."""
 
-    @property
-    def is_dead(self) -> bool:
-        return self.world.store.dead
-
-    async def live(self) -> None:
-        """Live; return early if the process dies."""
-        try:
-            with trio.CancelScope() as process:
-                self.world.store.on_death = process.cancel
-                await self._live()
-        except StoreClosed:
-            if not self.is_dead:
-                raise
-
-    async def _live(self) -> None:
+    async def events(self) -> None:
         world = self.world
         async with world.host(passivate_after=30) as host:
-            agent = await self._obtain(host)
+            agent = await self.obtain(host)
             await self.tool(agent, "often", START + seconds(10), "FREQ=MINUTELY", "this_session")
             await self.tool(agent, "reserved", START + seconds(11), "FREQ=MINUTELY", "new_once")
             await self.tool(agent, "afresh", START + seconds(12), "FREQ=MINUTELY", "new")
@@ -78,15 +62,6 @@ class Life:
             await world.wait(47.5)
         async with world.host() as host:
             await world.wait(3)
-
-    async def recover(self, longer: float = 0) -> Account:
-        """Be the next process: find what is durable, run on to the end, and give the audited account."""
-        world = self.world
-        world.store = FaultyStore(world.store.inner)
-        async with world.host() as host:
-            await self._obtain(host)
-            await world.wait(END + longer)
-            return await self.account()
 
     async def account(self) -> Account:
         """Check that nothing was lost, nothing came twice and nothing waits any more."""
@@ -174,17 +149,3 @@ class Life:
             if not self.is_dead:
                 self.runs += 1
         over.cancel()
-
-    async def _obtain(self, host: Host) -> Agent:
-        while True:
-            try:
-                return await host.agent("root")
-            except UnknownSession:
-                pass
-            try:
-                return await host.create_agent("root")
-            except StoreError:
-                await trio.lowlevel.checkpoint()
-
-
-__all__ = ["END", "T0", "Life"]

@@ -70,8 +70,8 @@ TASKS = (
     ),
     Mutant(
         "the-host-forgets-tasks-at-start",
-        "whenidle_actors.host",
-        "        self._attends = True\n        for suite in self._suites:\n            suite.look()\n",
+        "whenidle_actors.attendance",
+        "        self._attends = True\n        for suite in self.suites:\n            suite.look()\n",
         "        self._attends = True\n",
         "what came due while the host was down is delivered",
     ),
