@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     Order = Callable[[list[trio.lowlevel.Task]], None]
 
+_MODULE = "trio._core._run"
 _GENERATOR = "_r"
 _FLAG = "_ALLOW_DETERMINISTIC_SCHEDULING"
 
@@ -60,11 +61,14 @@ def controlled(order: Order) -> Generator[None, None, None]:
 
 @contextmanager
 def _installed(order: Order) -> Generator[None, None, None]:
-    module = importlib.import_module("trio._core._run")
+    try:
+        module = importlib.import_module(_MODULE)
+    except ImportError as error:
+        raise AdapterMisfit(f"{_misfit()}: {error}") from None
     names = (_GENERATOR, _FLAG)
     missing = [name for name in names if not hasattr(module, name)]
     if missing:
-        raise AdapterMisfit(f"{_misfit()}: trio._core._run has no {' and no '.join(missing)}")
+        raise AdapterMisfit(f"{_misfit()}: {_MODULE} has no {' and no '.join(missing)}")
     saved = [getattr(module, name) for name in names]
     for name, value in zip(names, (_Orderer(order), True), strict=True):
         setattr(module, name, value)
@@ -77,7 +81,7 @@ def _installed(order: Order) -> Generator[None, None, None]:
 
 @functools.cache
 def check_fit() -> None:
-    """Try out whether the installed trio runs tasks in the order it is told to.
+    """Try out whether the installed trio runs tasks in the order it is told to, and lets shields be taken away.
 
     Raises:
         AdapterMisfit: it does not.
@@ -102,6 +106,21 @@ def check_fit() -> None:
         trio.run(main)
     if ran != wanted:
         raise AdapterMisfit(f"{_misfit()}: it ran four tasks in the order {ran} instead of {wanted}")
+    try:
+        is_unshielded = trio.run(_is_unshielded)
+    except AttributeError as error:
+        raise AdapterMisfit(f"{_misfit()}: {error}") from None
+    if not is_unshielded:
+        raise AdapterMisfit(f"{_misfit()}: a task whose shields were taken away was not cancelled")
+
+
+async def _is_unshielded() -> bool:
+    """Return whether a cancellation reaches a task after `unshield`."""
+    with trio.CancelScope() as outside, trio.CancelScope(shield=True):
+        unshield(trio.lowlevel.current_task())
+        outside.cancel()
+        await trio.lowlevel.checkpoint()
+    return outside.cancelled_caught
 
 
 def unshield(task: trio.lowlevel.Task) -> None:
@@ -117,4 +136,4 @@ def unshield(task: trio.lowlevel.Task) -> None:
 
 
 def _misfit() -> str:
-    return f"the lab cannot order the tasks of trio {trio.__version__}; install trio 0.32 to 0.35"
+    return f"the lab cannot control the tasks of trio {trio.__version__}; install trio 0.32 to 0.35"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from whenidle_actors.stores.base import Batch, Role
     from whenidle_lab.choices import Chooser
     from whenidle_lab.engines import Engine
-    from whenidle_lab.world import World
+    from whenidle_lab.machine import Machine
 
 DONE = "done"
 """The `fate` of a commit that met nothing, but for a conflict with others."""
@@ -73,8 +73,8 @@ class News:
 class ManagersStore(SimulatedReads):
     """The store of a run as a manager in another process has it open; no fault of its own befalls it there."""
 
-    def __init__(self, world: World, engine: Engine, begin: Callable[[], int], news: News) -> None:
-        super().__init__(world, engine)
+    def __init__(self, machine: Machine, engine: Engine, begin: Callable[[], int], news: News) -> None:
+        super().__init__(machine, engine)
         self._begin = begin
         self._news = news
 
@@ -91,10 +91,10 @@ class ManagersStore(SimulatedReads):
         number = self._begin()
         (error,) = self._engine.apply([batch])
         if error is None:
-            self._world.happened(What.COMMIT_DURABLE, commit=number, elsewhere=True, **described(batch))
+            self._machine.happened(What.COMMIT_DURABLE, commit=number, elsewhere=True, **described(batch))
             self._news.add(batch)
         name = None if error is None else type(error).__name__
-        self._world.happened(What.COMMIT_ENDED, commit=number, fate=DONE, error=name)
+        self._machine.happened(What.COMMIT_ENDED, commit=number, fate=DONE, error=name)
         if error is not None:
             raise error
 

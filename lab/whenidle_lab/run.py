@@ -11,6 +11,7 @@ import trio
 
 from whenidle_lab import adapter
 from whenidle_lab.choices import Candidate, Chooser, Diverged, Quiet, Topic
+from whenidle_lab.conductor import Conductor
 from whenidle_lab.findings import Finding, FindingKind, Run
 from whenidle_lab.invariants import standard_invariants
 from whenidle_lab.trace import What
@@ -62,8 +63,8 @@ def run(  # noqa: PLR0913 - each is one way to run it
         AdapterMisfit: the installed trio does not let the lab decide.
     """
     chooser = Chooser(Quiet() if strategy is None else strategy, script, strict=strict)
-    world = World(scenario, chooser, [*standard_invariants(), *scenario.invariants()], detailed=detailed)
-    lives = _Lives(world)
+    world = World(scenario, chooser, [*standard_invariants(), *scenario.invariants()])
+    lives = _Lives(world, Conductor(world, detailed=detailed))
     with adapter.controlled(lives.order), _logged(world), _uncollected(), suppress(Diverged):
         lives.live_all()
     finding = world.finding
@@ -85,8 +86,9 @@ def run(  # noqa: PLR0913 - each is one way to run it
 class _Lives:
     """The processes of a run, and the order in which their tasks run."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, conductor: Conductor) -> None:
         self._world = world
+        self._conductor = conductor
         self._process = trio.CancelScope()
         self._ended = trio.Event()
         self._tasks: dict[trio.lowlevel.Task, Candidate] = {}
@@ -128,7 +130,7 @@ class _Lives:
     async def _tell(self) -> None:
         """Let the host run, the users do what they do, and everything come to rest."""
         world, scenario = self._world, self._world.scenario
-        async with world.opened() as host, trio.open_nursery() as nursery:
+        async with self._conductor.opened() as host, trio.open_nursery() as nursery:
             nursery.start_soon(world.mischief.haunt, world, host)
             with trio.move_on_after(scenario.horizon) as limit:
                 world.on_stop = limit.cancel
@@ -139,7 +141,7 @@ class _Lives:
             if not world.stopped:
                 with trio.CancelScope(shield=True):
                     await self._settle(host)
-                world.judge()
+                self._conductor.judge()
         world.happened(What.LIFE_ENDED, how="stopped" if world.stopped else "finished")
         self._is_over = not world.dead and not world.stopped
 
@@ -196,7 +198,7 @@ class _Lives:
             world.found(Finding(FindingKind.LIVELOCK, "rounds", f"the run did not end in {rounds}"))
             return
         try:
-            world.begin_round(jumped=jumped)
+            self._conductor.begin_round(jumped=jumped)
             self._arrange(tasks)
         except Diverged as error:
             world.found(Finding(FindingKind.DIVERGED, "choices", str(error)))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
     from whenidle_lab.engines import Engine
     from whenidle_lab.faults.plan import Fault
-    from whenidle_lab.world import World
+    from whenidle_lab.machine import Machine
 
 T = TypeVar("T")
 
@@ -34,8 +34,8 @@ T = TypeVar("T")
 class SimulatedReads(Store):
     """Reads what an engine holds: when the process is not dead, the store answers, and as fast as it does."""
 
-    def __init__(self, world: World, engine: Engine) -> None:
-        self._world = world
+    def __init__(self, machine: Machine, engine: Engine) -> None:
+        self._machine = machine
         self._engine = engine
         self._slow: Fault | None = None
         """How slow it is, from the first slow commit on."""
@@ -115,22 +115,22 @@ class SimulatedReads(Store):
     async def _reading(self, read: Callable[[], Awaitable[T]]) -> T:
         """Read, unless reads fail now; what a slow disk has read is told late."""
         self._require_alive()
-        now_ns = self._world.clock.monotonic_ns
-        if self._world.mischief.is_unreadable(now_ns):
+        now_ns = self._machine.clock.monotonic_ns
+        if self._machine.mischief.is_unreadable(now_ns):
             await self._refuse_to_read()
         found = await read()
         if now_ns < self._slow_until_ns and self._slow is not None:
-            await self._world.mischief.delay(self._slow.delay)
+            await self._machine.mischief.delay(self._slow.delay)
         self._require_alive()
         return found
 
     async def _refuse_to_read(self) -> NoReturn:
-        self._world.mischief.note(FaultKind.UNREADABLE)
+        self._machine.mischief.note(FaultKind.UNREADABLE)
         await trio.lowlevel.checkpoint()
         self._require_alive()
-        self._world.happened(What.READ_FAILED, error=CommitUncertain.__name__)
+        self._machine.happened(What.READ_FAILED, error=CommitUncertain.__name__)
         raise CommitUncertain("the store does not answer")
 
     def _require_alive(self) -> None:
-        if self._world.dead:
+        if self._machine.dead:
             raise StoreClosed("the process is dead")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from whenidle_actors.stores.base import Batch, Changes, Role
     from whenidle_lab.faults.plan import Fault
-    from whenidle_lab.world import World
+    from whenidle_lab.machine import Machine
 
 WITHDRAWN = "withdrawn"
 """The `fate` of one whose caller was cancelled before it was written."""
@@ -52,10 +52,10 @@ class _Waiting:
 class SimulatedStore(SimulatedReads):
     """A store for one run, whose contents outlive the processes in it."""
 
-    def __init__(self, world: World) -> None:
-        super().__init__(world, make_engine(world.scenario.engine))
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(machine, make_engine(machine.scenario.engine))
         self._commits = 0
-        self._news = News(world.chooser)
+        self._news = News(machine.chooser)
         self._writing = False
         """Whether a slow commit is written now."""
         self._waiting: list[_Waiting] = []
@@ -80,7 +80,7 @@ class SimulatedStore(SimulatedReads):
 
     def beside(self) -> ManagersStore:
         """Return the same store as another process has it open, to manage it."""
-        return ManagersStore(self._world, self._engine, self.begin, self._news)
+        return ManagersStore(self._machine, self._engine, self.begin, self._news)
 
     async def changed_elsewhere(self) -> Changes:
         """See `Store.changed_elsewhere`: what managers have changed, one thing after the other."""
@@ -118,17 +118,17 @@ class SimulatedStore(SimulatedReads):
     def begin(self) -> int:
         """Return the number of a commit that is handed in."""
         number, self._commits = self._commits, self._commits + 1
-        self._world.happened(What.COMMIT_BEGAN, commit=number)
+        self._machine.happened(What.COMMIT_BEGAN, commit=number)
         return number
 
     def _begin(self) -> tuple[int, Fault | None]:
         """Return the number of a commit that is handed in, and what befalls it."""
-        return self.begin(), self._world.mischief.meet_commit(self._world.clock.monotonic_ns)
+        return self.begin(), self._machine.mischief.meet_commit(self._machine.clock.monotonic_ns)
 
     def _is_smooth(self) -> bool:
         """Return whether a commit that meets nothing itself is written at once."""
-        now_ns = self._world.clock.monotonic_ns
-        return not self._writing and now_ns >= self._slow_until_ns and not self._world.mischief.is_full(now_ns)
+        now_ns = self._machine.clock.monotonic_ns
+        return not self._writing and now_ns >= self._slow_until_ns and not self._machine.mischief.is_full(now_ns)
 
     async def _commit(self, number: int, batch: Batch, fault: Fault | None) -> None:
         try:
@@ -157,15 +157,15 @@ class SimulatedStore(SimulatedReads):
         return list(answers)
 
     def _withdrawn(self, number: int) -> None:
-        self._world.happened(What.COMMIT_ENDED, commit=number, fate=WITHDRAWN, error="Cancelled")
+        self._machine.happened(What.COMMIT_ENDED, commit=number, fate=WITHDRAWN, error="Cancelled")
 
     async def _meet(self, number: int, batch: Batch, fault: Fault | None) -> None:
         if fault is not None and fault.kind in _DEATHS:
             await self._die_at(number, batch, fault)
         if fault is not None and fault.kind is FaultKind.SLOW:
             self._slow = fault
-            self._slow_until_ns = self._world.clock.monotonic_ns + _slow_spell_ns(fault)
-        elif fault is not None or self._world.mischief.is_full(self._world.clock.monotonic_ns):
+            self._slow_until_ns = self._machine.clock.monotonic_ns + _slow_spell_ns(fault)
+        elif fault is not None or self._machine.mischief.is_full(self._machine.clock.monotonic_ns):
             await trio.lowlevel.checkpoint()
             self._require_alive()
             self._fail(number, batch, fault)
@@ -178,11 +178,11 @@ class SimulatedStore(SimulatedReads):
     def _tell_of(self, number: int, batch: Batch, error: StoreError | None) -> None:
         """Have the trace tell that a batch is durable, if it is."""
         if error is None:
-            self._world.happened(What.COMMIT_DURABLE, commit=number, **described(batch))
+            self._machine.happened(What.COMMIT_DURABLE, commit=number, **described(batch))
 
     def _tell_end(self, number: int, fate: str, error: Exception | None) -> None:
         name = None if error is None else type(error).__name__
-        self._world.happened(What.COMMIT_ENDED, commit=number, fate=fate, error=name)
+        self._machine.happened(What.COMMIT_ENDED, commit=number, fate=fate, error=name)
 
     async def _die_at(self, number: int, batch: Batch, fault: Fault) -> NoReturn:
         """Let the process die before, while or after a commit is written."""
@@ -194,7 +194,7 @@ class SimulatedStore(SimulatedReads):
             kept = batch if fault.kind is FaultKind.CRASH_AFTER_COMMIT else first_part(batch)
             (error,) = self._engine.apply([kept])
             self._tell_of(number, kept, error)
-        self._world.mischief.crash(self._world, fault)
+        self._machine.mischief.crash(self._machine, fault)
         raise StoreClosed("the process is dead")
 
     def _fail(self, number: int, batch: Batch, fault: Fault | None) -> None:
@@ -205,13 +205,13 @@ class SimulatedStore(SimulatedReads):
             Defect: the same.
         """
         kind = FaultKind.DISK_FULL if fault is None else fault.kind
-        self._world.mischief.note(kind)
+        self._machine.mischief.note(kind)
         if fault is None:
             self._write(number, batch, kind, Mishap.FULL)
         elif kind is FaultKind.REFUSED:
             self._write(number, batch, kind, _REFUSALS[fault.variant % 3])
         elif kind in _MISHAPS:
-            self._world.mischief.lose_answer(self._world.clock.monotonic_ns, fault)
+            self._machine.mischief.lose_answer(self._machine.clock.monotonic_ns, fault)
             self._write(number, batch, kind, _MISHAPS[kind])
         elif kind is FaultKind.FAILED_KEPT:
             self._write(number, batch, kind, tell=CommitRefused("the commit changed nothing"))
@@ -250,7 +250,7 @@ class SimulatedStore(SimulatedReads):
 
     async def _write_slowly(self, number: int, batch: Batch) -> None:
         """Commit as a slow disk does: once the write has begun, its end is awaited whatever happens."""
-        fault, mischief = self._slow, self._world.mischief
+        fault, mischief = self._slow, self._machine.mischief
         assert fault is not None  # noqa: S101 - else it would not be slow
         mischief.note(FaultKind.SLOW)
         before, after = (fault.delay if fault.variant & bit else 0.0 for bit in (1, 2))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import attrs
 
 from whenidle_lab import scenarios
+from whenidle_lab.engines import ENGINES
 from whenidle_lab.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -120,12 +121,14 @@ def _checked(reference: str | None, source: Any) -> Subject:
         raise ScenarioError(f"{called} is neither a Scenario class nor a function that returns a scenario")
     try:
         made: Any = make()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ScenarioError(f"{called} cannot be made: {type(error).__name__}: {error}") from error
     if not isinstance(made, Scenario):
         raise ScenarioError(f"{called} returns {type(made).__name__}, not a scenario")
     if not isinstance(getattr(made, "name", None), str):
         raise ScenarioError(f'{called} has no name; give its class one: name = "my-scenario"')
+    if made.engine not in ENGINES:
+        raise ScenarioError(f"{called} has the engine {made.engine!r}; it is {' or '.join(map(repr, ENGINES))}")
     return Subject(made.name, reference, cast("Callable[[], Scenario]", make))
 
 
@@ -157,7 +160,7 @@ def _module(place: str) -> ModuleType:
         return importlib.import_module(place)
     except ScenarioError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a module that ends its process ends no exploration as if it were well
         raise ScenarioError(f"cannot import {place}: {type(error).__name__}: {error}") from error
 
 
@@ -171,6 +174,8 @@ def _from_file(file: Path) -> ModuleType:
     while (folder / "__init__.py").exists():
         names.insert(0, folder.name)
         folder = folder.parent
+    # What a test imports is found as pytest finds it: beside its file, or where the command is given.
+    _look_in(Path.cwd())
     _look_in(folder)
     if len(names) > 1:
         return importlib.import_module(".".join(names))

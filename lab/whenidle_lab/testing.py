@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
@@ -75,7 +76,7 @@ def explored(*, seeds: int | Iterable[int] = 100, strategy: str = "random", twic
         twice: as of `explore`.
 
     Raises:
-        TypeError: it is neither, or has a name that pytest would pass over.
+        TypeError: it is neither, or one that pytest would pass over: by its name, or since it has an `__init__`.
     """
     chosen = seeds if isinstance(seeds, int) else tuple(seeds)
 
@@ -84,11 +85,11 @@ def explored(*, seeds: int | Iterable[int] = 100, strategy: str = "random", twic
 
         def test(pytestconfig: Any) -> None:
             __tracebackhide__ = True
-            _test(subject(source), chosen, strategy, pytestconfig.rootpath, twice=twice)
+            _test(subject(source), chosen, strategy, pytestconfig, twice=twice)
 
         def test_explored(self: Scenario, pytestconfig: Any) -> None:
             __tracebackhide__ = True
-            _test(subject(type(self)), chosen, strategy, pytestconfig.rootpath, twice=twice)
+            _test(subject(type(self)), chosen, strategy, pytestconfig, twice=twice)
 
         if isinstance(source, type):
             setattr(source, test_explored.__name__, test_explored)
@@ -107,18 +108,25 @@ def _check(source: Any) -> None:
     name, prefix = str(getattr(source, "__name__", "")), "Test" if isinstance(source, type) else "test"
     if not name.startswith(prefix):
         raise TypeError(f"{name or repr(source)} is not collected by pytest: its name has to begin with {prefix}")
+    if isinstance(source, type) and any(
+        "__init__" in vars(base) or "__new__" in vars(base) for base in source.__mro__[:-1]
+    ):
+        raise TypeError(
+            f"{name} is not collected by pytest, since it has an __init__ or __new__ of its own: decorate a function"
+            " test_… that returns the scenario instead"
+        )
 
 
-def _test(explored: Subject, seeds: int | Iterable[int], strategy: str, root: Path, *, twice: bool) -> None:
+def _test(explored: Subject, seeds: int | Iterable[int], strategy: str, config: Any, *, twice: bool) -> None:
     __tracebackhide__ = True
     report = exploring.explore(explored, seeds=seeds, strategy=strategy, twice=twice, stop_at_first=True)
     if report.is_interrupted:
         raise KeyboardInterrupt
     if report.found:
-        raise Explored(_told(report.found[0].recording, explored, report.runs, root))
+        raise Explored(_told(report.found[0].recording, explored, report.runs, config))
 
 
-def _told(recording: Recording, explored: Subject, runs: int, root: Path) -> str:
+def _told(recording: Recording, explored: Subject, runs: int, config: Any) -> str:
     """Make a recording smaller, write it, and return what is to be said of it."""
     finding, story = recording.finding, recording.finding.text
     try:
@@ -127,11 +135,20 @@ def _told(recording: Recording, explored: Subject, runs: int, root: Path) -> str
         pass  # one that is not the same twice
     else:
         recording, story = shrunk.recording, tell(shrunk.run)
-    file = root / FOLDER / file_name(recording)
+    file = config.rootpath / FOLDER / file_name(recording)
     save(recording, file)
-    here = Path.cwd()
-    shown = file.relative_to(here) if file.is_relative_to(here) else file
     return (
         f"{finding.kind} {finding.name} in run {runs} of {explored.name}, seed {recording.seed}\n{story}\n"
-        f"again: whenidle lab replay {shlex.quote(str(shown))}"
+        f"again: {_path_for(config)}whenidle lab replay {shlex.quote(_from_here(file))}"
     )
+
+
+def _path_for(config: Any) -> str:
+    """Return what the command is to begin with, so that it imports from where pytest's `pythonpath` says."""
+    folders = [_from_here(folder) for folder in config.getini("pythonpath") if folder != Path.cwd()]
+    return f"PYTHONPATH={shlex.quote(os.pathsep.join(folders))} " if folders else ""
+
+
+def _from_here(file: Path) -> str:
+    here = Path.cwd()
+    return str(file.relative_to(here) if file.is_relative_to(here) else file)

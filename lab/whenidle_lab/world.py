@@ -1,16 +1,13 @@
-"""The world of one run: its time, its store, its choices, and what scenarios do in it."""
+"""The world of one run, as scenarios see it: chance, time, and what users do to agents."""
 
 from __future__ import annotations
 
 import random
-from contextlib import asynccontextmanager, contextmanager
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import trio
 
 from whenidle_actors.activity import is_inside
-from whenidle_actors.composition import open_host
 from whenidle_actors.errors import (
     ActorRestarted,
     AgentBusy,
@@ -21,30 +18,21 @@ from whenidle_actors.errors import (
     UnknownMessage,
     WhenidleError,
 )
-from whenidle_actors.observation import EventKind
 from whenidle_actors.offline import Manager
 from whenidle_actors.session import Journal
 from whenidle_actors.task_desk import TaskDesk
 from whenidle_actors.tasks import Tasks
-from whenidle_clock import VirtualClock
-from whenidle_lab.choices import Candidate, Topic
-from whenidle_lab.depths import Depths
-from whenidle_lab.faults import FaultKind, Mischief
-from whenidle_lab.faults.haunting import misbehave
-from whenidle_lab.findings import Finding, FindingKind
-from whenidle_lab.scenario import Broken, EachRound
-from whenidle_lab.store import Defect, SimulatedStore
-from whenidle_lab.trace import Happening, Trace, What
+from whenidle_lab.choices import Topic
+from whenidle_lab.machine import Machine
+from whenidle_lab.store import Defect
+from whenidle_lab.trace import What
 from whenidle_protocol.errors import ToolError
 from whenidle_protocol.task_settings import Caller, TaskSettings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from whenidle_actors.actor import Actor
     from whenidle_actors.agent import Agent
-    from whenidle_actors.host import Host
-    from whenidle_actors.observation import HostEvent
     from whenidle_actors.turn import Turn
     from whenidle_lab.choices import Chooser
     from whenidle_lab.scenario import Invariant, Scenario
@@ -53,29 +41,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
-"""What the wall shows when a run begins."""
-
 SPANS = (0.0, 0.001, 0.01, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 86_400.0)
 """Seconds that `World.draw_span` draws from: sizes that matter lie on a scale of powers."""
-
-
-_TOLD = frozenset(
-    {
-        EventKind.AGENT_STARTED,
-        EventKind.AGENT_PASSIVATED,
-        EventKind.AGENT_DISPOSED,
-        EventKind.AGENT_RESTARTED,
-        EventKind.AGENT_FAULTED,
-        EventKind.MAINTENANCE_STARTED,
-        EventKind.MAINTENANCE_ENDED,
-        EventKind.TASK_FAILED,
-        EventKind.RESTORE_FAILED,
-        EventKind.DELIVERY_FAILED,
-    }
-)
-"""What a host announces that the trace does not have from elsewhere."""
-
 
 _GONE = (AgentDisposed, AgentFaulted)
 """What whoever speaks to an agent has to expect."""
@@ -84,66 +51,25 @@ _FAILURES = (*_GONE, StoreError, ActorRestarted, Defect)
 """What whoever has something written has to expect in a faulty world."""
 
 
-class World:
+class World(Machine):
     """One run, as a scenario sees it.
 
     Times are virtual: `wait` an hour, and no time passes. Everything a scenario draws comes from `draw` and its
     like, so that it is recorded, replayed and shrunk with the rest. Use the methods here rather than those of
     `Agent` for what users do: they are the same, but for being seen by invariants and pictures, and for taking
     the failures a faulty world brings as an answer.
+
+    Host, clock, store and trace are those of the `Machine` that it is.
     """
 
-    def __init__(
-        self, scenario: Scenario, chooser: Chooser, invariants: Sequence[Invariant], *, detailed: bool = False
-    ) -> None:
-        self.scenario: Scenario = scenario
-        self.chooser: Chooser = chooser
-        self.trace: Trace = Trace()
-        self.store: SimulatedStore = SimulatedStore(self)
-        self.mischief: Mischief = Mischief(scenario.faults, chooser)
-        self.detailed: bool = detailed
-        """Whether what only pictures show is in the trace too."""
-        self.clock: VirtualClock = VirtualClock(START, autojump=True)
-        """The clock of the process that lives now."""
-        self.life: int = -1
-        """Which process lives now, from 0."""
-        self.step: int = 0
-        """Rounds of the event loop so far."""
-        self.dead: bool = False
-        """Whether the process is dead: what its code still does, on its way out, is nobody's business."""
-        self.stopped: bool = False
-        """Whether the process that lives now was told to stop its host in order."""
-        self.on_death: Callable[[], object] = lambda: None
-        self.on_stop: Callable[[], object] = lambda: None
-        self.before_ns: int = 0
-        """Monotonic time of all lives before this one."""
-        self._host: Host | None = None
+    def __init__(self, scenario: Scenario, chooser: Chooser, invariants: Sequence[Invariant]) -> None:
+        super().__init__(scenario, chooser, invariants)
         self._done: set[str] = set()
-        self.finding: Finding | None = None
-        """What was found; the run is over then."""
         self._numbers = 0
-        self._depths = Depths()
-        self._actors: dict[str, Candidate] = {}
-        self._invariants = tuple(invariants)
-        self._each_round = tuple(one for one in self._invariants if isinstance(one, EachRound))
-        self._judges: dict[What, tuple[Callable[[Happening], None], ...]] = {
-            what: tuple(one.happened for one in self._invariants if what in one.listens) for what in What
-        }
-        for invariant in self._invariants:
+        for invariant in self.invariants:
             invariant.begin(self)
 
-    # For scenarios ----------------------------------------------------------------------------
-
-    @property
-    def host(self) -> Host:
-        """The host of the process that lives now.
-
-        Raises:
-            RuntimeError: none is open.
-        """
-        if self._host is None:
-            raise RuntimeError("the host is not open: use it in play() and turn()")
-        return self._host
+    # Chance and time --------------------------------------------------------------------------
 
     def once(self, name: str) -> bool:
         """Return True the first time in the run that it is asked about `name`, over all lives."""
@@ -167,6 +93,8 @@ class World:
     async def wait(self, seconds: float) -> None:
         """Let so many seconds of virtual time pass."""
         await trio.sleep(seconds)
+
+    # What users do ----------------------------------------------------------------------------
 
     async def agent(self, session_id: str, **header: Any) -> Agent:
         """Return the agent of a session, which is made if there is none; tried again while faults prevent it."""
@@ -318,7 +246,7 @@ class World:
 
     async def dispose(self, agent: Agent) -> None:
         """Dispose an agent."""
-        self.happened(What.DISPOSE_BEGAN, agent.id, current=self._host is not None and agent in self._host.agents)
+        self.happened(What.DISPOSE_BEGAN, agent.id, current=self.is_open and agent in self.host.agents)
         await agent.dispose()
         self.happened(What.DISPOSE_ENDED, agent.id, inside=is_inside(agent))
 
@@ -326,190 +254,9 @@ class World:
         """Put something of the scenario's own into the trace."""
         self.happened(What.NOTE, agent, text=text, **detail)
 
-    # For the lab ------------------------------------------------------------------------------
-
-    def happened(self, what: What, agent: str = "", **detail: Any) -> None:
-        """Add to the trace that something happened now, and have it judged. What a dead process does is not in it."""
-        if self.dead:
-            return
-        clock = self.clock
-        happening = Happening(
-            self.step, self.life, self.before_ns + clock.monotonic_ns, clock.now_millis(), what, agent, detail
-        )
-        self.trace.add(happening)
-        if self.finding is not None:
-            return  # the end of a run that has been judged
-        try:
-            for judge in self._judges[what]:
-                judge(happening)
-        except Exception as error:  # noqa: BLE001 - see `_judged`
-            self.found(_judged(error))
-
-    @contextmanager
-    def judging(self) -> Generator[None]:
-        """End the run if an invariant says in the block that it does not hold."""
-        try:
-            yield
-        except Exception as error:  # noqa: BLE001 - see `_judged`
-            self.found(_judged(error))
-
-    def found(self, finding: Finding) -> None:
-        """End the run with a finding; only the first one counts."""
-        if self.finding is None:
-            self.finding = finding
-            self.trace.add(
-                Happening(
-                    self.step,
-                    self.life,
-                    self.before_ns + self.clock.monotonic_ns,
-                    self.clock.now_millis(),
-                    What.BROKEN,
-                    "",
-                    {"invariant": finding.name, "text": finding.trace_text},
-                )
-            )
-        self.die("broken")
-
-    def step_clock(self, by: timedelta, *, announce: bool, how: str = "step") -> None:
-        """Step the wall clock, as `VirtualClock.step`, or as `suspend` if `how` is so."""
-        self.clock.step(by, announce=announce)
-        self.happened(What.CLOCK, how=how, by=by.total_seconds(), announced=announce)
-
-    def drift(self, ppm: int) -> None:
-        """Let the wall clock drift from now on."""
-        self.clock.drift_ppm = ppm
-        self.happened(What.CLOCK, how="drift", by=ppm, announced=False)
-
-    def die(self, how: str = "crashed") -> None:
-        """Let the process die here: nothing it does from now on has any effect."""
-        if self.dead:
-            return
-        self.happened(What.LIFE_ENDED, how=how)
-        self.dead = True
-        self.on_death()
-
-    def stop(self) -> None:
-        """Have the process stop its host in order, from here on; what the users do ends at once."""
-        self.stopped = True
-        self.on_stop()
-
-    def begin_life(self, down: float) -> VirtualClock:
-        """Let the next process begin, `down` seconds after the last one, and return its clock."""
-        self._depths = Depths()
-        self.before_ns += self.clock.monotonic_ns
-        self.clock = VirtualClock(self.clock.now() + timedelta(seconds=down), autojump=True)
-        self.life += 1
-        self.dead = self.stopped = False
-        self.store.begin_life()
-        self.happened(What.LIFE_BEGAN, down=down)
-        return self.clock
-
-    def begin_round(self, *, jumped: bool) -> None:
-        """Look at the runtime, and do the mischief that is planned for this round of the event loop.
-
-        Raises:
-            Diverged: see `Chooser`.
-        """
-        if self._host is None:
-            return
-        if self.detailed:
-            for agent, depth in self._depths.changes(self._host):
-                self.happened(What.DEPTH, agent, depth=depth)
-        try:  # not `judging`, which is slower: this is done hundreds of times a run
-            for invariant in self._each_round:
-                invariant.look(self)
-        except Exception as error:  # noqa: BLE001 - see `_judged`
-            self.found(_judged(error))
-        if not self.dead:
-            self.mischief.begin_round(self, jumped=jumped)
-
-    def tasks(self) -> list[trio.lowlevel.Task]:
-        """Return all tasks of the process that lives now, trio's own included."""
-        root = trio.lowlevel.current_root_task()
-        found = [] if root is None else [root]
-        for task in found:
-            for nursery in task.child_nurseries:
-                found.extend(nursery.child_tasks)
-        return found
-
-    def judge(self) -> None:
-        """Have the invariants judge the run as a whole."""
-        with self.judging():
-            for invariant in self._invariants:
-                invariant.settled(self)
-
-    def choose_actor(self, ready: Any) -> int:
-        """Return which of the ready actors, a sequence of `Actor`, runs next."""
-        if self.dead or len(ready) == 1:
-            return 0
-        return self.chooser.order(Topic.ACTOR, [self._actor(actor) for actor in ready])
-
-    @asynccontextmanager
-    async def opened(self) -> AsyncGenerator[Host]:
-        """Open the host of one life."""
-        options: dict[str, Any] = {"shutdown_timeout": 0.0, **self.scenario.options(), **self.mischief.host_options()}
-        async with open_host(
-            store=self.store,
-            clock=self.clock,
-            turn=self._turn,
-            rng=random.Random(f"life {self.life}"),  # noqa: S311 - ids and jitter, the same in every replay
-            choose=self.choose_actor,
-            **options,
-        ) as host:
-            self._host = host
-            # Most events are of what the trace has from the store; making them costs a tenth of a run.
-            announcer = host._services.announcer  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - it tells of everything
-            announcer.subscribe(self._announced, _TOLD)
-            try:
-                yield host
-            finally:
-                self._host = None
-
-    async def _turn(self, turn: Turn) -> None:
-        """Run a turn of the scenario's, seen by the trace."""
-        if self.dead:
-            return
-        agent, fault = turn.agent.id, self.mischief.meet_turn()
-        self.happened(
-            What.TURN_BEGAN,
-            agent,
-            turn=turn.number,
-            attempt=turn.attempt,
-            redelivered=turn.redelivered,
-            messages=[message.id for message in turn.messages],
-            fault=None if fault is None else fault.kind.value,
-        )
-        how, error = "cancelled", None
-        try:
-            await (self.scenario.turn(self, turn) if fault is None else misbehave(self, turn, fault))
-            how = "returned"
-        except Exception as raised:
-            how, error = "raised", _name(raised)
-            raise
-        finally:
-            self.happened(What.TURN_ENDED, agent, turn=turn.number, how=how, error=error)
-
-    def _announced(self, event: HostEvent) -> None:
-        if event.kind is EventKind.AGENT_PASSIVATED and "passivate_after" in self.mischief.host_options():
-            self.mischief.note(FaultKind.AGENT_PASSIVATED)
-        self.happened(What.HOST, event.session_id, event=event.kind.value, **event.detail)
-
     def _number(self) -> int:
         self._numbers += 1
         return self._numbers - 1
-
-    def _actor(self, actor: Actor) -> Candidate:
-        found = self._actors.get(actor.name)
-        if found is None:
-            found = self._actors[actor.name] = Candidate(len(self._actors), actor.name)
-        return found
-
-
-def _judged(error: Exception) -> Finding:
-    """Return what an invariant found; one that fails itself must not be taken for a fault of what called it."""
-    if isinstance(error, Broken):
-        return Finding(FindingKind.INVARIANT, error.invariant, error.text)
-    return Finding.of(error)
 
 
 def _name(error: BaseException) -> str:

@@ -238,6 +238,14 @@ def test_a_recording_is_drawn(call: Call, recording: str) -> None:
     assert json.loads(Path(document["file"]).read_text())["traceEvents"]
 
 
+def test_a_recording_is_not_drawn_over(call: Call, recording: str) -> None:
+    """What it is drawn from is kept, by whatever name it is called."""
+    before = Path(recording).read_text()
+    result = call("lab", "timeline", recording, "-o", f"./{recording}")
+    assert (result.status, Path(recording).read_text()) == (2, before)
+    assert result.error.endswith("is the recording; write to another file with -o")
+
+
 def test_a_run_whose_process_died_is_replayed_by_its_seed(
     call: Call, mine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from whenidle_lab.choices import Choice, Topic
 from whenidle_lab.faults import FaultKind, Faults
 from whenidle_lab.files import RecordingError, load, save
 from whenidle_lab.findings import Finding, FindingKind, Run
+from whenidle_lab.machine import Machine
 from whenidle_lab.processes import WorkerError, Workers
 from whenidle_lab.recording import Recording
 from whenidle_lab.replay import Replay, replay
@@ -39,6 +40,7 @@ __all__ = [
     "Found",
     "Happening",
     "Invariant",
+    "Machine",
     "NotReproduced",
     "Recording",
     "RecordingError",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from whenidle_lab.choices import Chooser
     from whenidle_lab.faults.plan import Fault
     from whenidle_lab.faults.settings import Faults
+    from whenidle_lab.machine import Machine
     from whenidle_lab.world import World
 
 _DRIFTS = (1, 50, 500, 10_000, 200_000)
@@ -97,31 +98,31 @@ class Mischief:
         """Take note that a fault has happened."""
         self._happened.add(kind)
 
-    def stop(self, world: World) -> None:
+    def stop(self, machine: Machine) -> None:
         """Let nothing go wrong from here on: the disk has room and answers, the clock runs true, what hangs goes on."""
         healed = self.healed
         self._is_over = True
         self.begin(())
         self.healed = healed
         healed.set()
-        if world.clock.drift_ppm:
-            world.drift(0)
+        if machine.clock.drift_ppm:
+            machine.drift(0)
 
     # The event loop ---------------------------------------------------------------------------
 
-    def begin_round(self, world: World, *, jumped: bool) -> None:
+    def begin_round(self, machine: Machine, *, jumped: bool) -> None:
         """Do what is planned for this round of the event loop, before its tasks run.
 
         Args:
-            world: the run.
+            machine: the run's.
             jumped: whether time has just moved to a deadline.
         """
         number, self._round = self._round, self._round + 1
         if jumped:
             self._wake += 1
-            if world.clock.monotonic_ns >= self._drift_until_ns:
+            if machine.clock.monotonic_ns >= self._drift_until_ns:
                 self._drift_until_ns = math.inf
-                world.drift(0)
+                machine.drift(0)
         if not self._in_rounds:
             return
         for fault in self._in_rounds:
@@ -130,43 +131,43 @@ class Mischief:
             ):
                 if fault.at_wake:
                     self.note(FaultKind.AT_WAKE)
-                self._befall(world, fault)
-                if world.dead:
+                self._befall(machine, fault)
+                if machine.dead:
                     return
 
-    def _befall(self, world: World, fault: Fault) -> None:
+    def _befall(self, machine: Machine, fault: Fault) -> None:
         kind = fault.kind
         if kind is FaultKind.CRASH:
-            self.crash(world, fault)
+            self.crash(machine, fault)
         elif kind is FaultKind.STOPPED:
             self._count_death(fault)
-            world.stop()
+            machine.stop()
         elif kind is FaultKind.UNREADABLE:
-            self._unreadable_until_ns = world.clock.monotonic_ns + int(fault.delay * 1e9)
+            self._unreadable_until_ns = machine.clock.monotonic_ns + int(fault.delay * 1e9)
         elif kind in _STEPS:
             self.note(kind)
-            self._disturb_clock(world, fault)
+            self._disturb_clock(machine, fault)
         else:
             self._haunts.append(fault)
             self._haunted.set()
 
-    def _disturb_clock(self, world: World, fault: Fault) -> None:
+    def _disturb_clock(self, machine: Machine, fault: Fault) -> None:
         if fault.kind is FaultKind.DRIFT:
             ppm = _DRIFTS[fault.exponent % len(_DRIFTS)]
-            self._drift_until_ns = world.clock.monotonic_ns + int(fault.delay * 1e9)
-            world.drift(-ppm if fault.variant & 1 else ppm)
+            self._drift_until_ns = machine.clock.monotonic_ns + int(fault.delay * 1e9)
+            machine.drift(-ppm if fault.variant & 1 else ppm)
             return
         silent = fault.variant & 1 and FaultKind.UNANNOUNCED in self.faults.kinds
         if silent:
             self.note(FaultKind.UNANNOUNCED)
         millis = -fault.millis if fault.kind is FaultKind.ROLLBACK else fault.millis
         how = "suspend" if fault.kind is FaultKind.SUSPEND else "step"
-        world.step_clock(timedelta(milliseconds=millis), announce=not silent, how=how)
+        machine.step_clock(timedelta(milliseconds=millis), announce=not silent, how=how)
 
-    def crash(self, world: World, fault: Fault) -> None:
+    def crash(self, machine: Machine, fault: Fault) -> None:
         """Let the process die of a fault."""
         self._count_death(fault)
-        world.die()
+        machine.die()
 
     def _count_death(self, fault: Fault) -> None:
         self.note(fault.kind)

@@ -83,6 +83,13 @@ def test_only_scenarios_that_pytest_collects_are_made_tests_of() -> None:
     with pytest.raises(TypeError, match="int is not a Scenario"):
         testing.explored(seeds=1)(int)  # type: ignore[type-var]
 
+    class TestStateful(Calm):
+        def __init__(self) -> None:
+            self.letters = 0
+
+    with pytest.raises(TypeError, match="since it has an __init__ or __new__ of its own: decorate a function"):
+        testing.explored(seeds=1)(TestStateful)
+
 
 def test_given_a_scenario_it_is_explored_now() -> None:
     """One name for both, by whether there is a scenario."""
@@ -94,6 +101,11 @@ class Config:
     """What a test takes of pytest's configuration."""
 
     rootpath: Path
+
+    def getini(self, name: str) -> list[Path]:
+        """Return where pytest was told to import from: nowhere else."""
+        assert name == "pythonpath"
+        return []
 
 
 def test_a_file_outside_of_the_working_directory_is_told_by_its_whole_path(tmp_path: Path) -> None:
@@ -108,6 +120,39 @@ def test_a_file_outside_of_the_working_directory_is_told_by_its_whole_path(tmp_p
     (file,) = (tmp_path / ".whenidle-lab").iterdir()
     assert str(raised.value).endswith(f"again: whenidle lab replay {file}")
     assert "The story of a run of overtaking" in str(raised.value)
+
+
+PROJECT = """
+from my_agent import MyAgent
+from whenidle import lab
+
+
+@lab.explore(seeds=30)
+class TestMyAgent(MyAgent):
+    '''It fails.'''
+"""
+
+
+@pytest.mark.parametrize(
+    ("setting", "place", "prefix"),
+    [("", ".", ""), ('pythonpath = ["src"]', "src", "PYTHONPATH=src "), ('pythonpath = ["."]', ".", "")],
+)
+def test_the_command_imports_what_the_test_has_imported(setting: str, place: str, prefix: str, tmp_path: Path) -> None:
+    """From the working directory, where `python -m pytest` looks too, and from where pytest was told to look."""
+    for folder in ("checks", place):
+        (tmp_path / folder).mkdir(exist_ok=True)
+    (tmp_path / "pyproject.toml").write_text(f"[tool.pytest.ini_options]\n{setting}\n")
+    (tmp_path / place / "my_agent.py").write_text("from tests.lab.explore.toys import Overtaking as MyAgent\n")
+    (tmp_path / "checks" / "test_mine.py").write_text(PROJECT)
+    done = _run("-m", "pytest", "-p", "no:cacheprovider", "checks/test_mine.py", where=tmp_path)
+    told = re.search(r"again: (.*)whenidle (lab replay \S+)", done.stdout)
+    assert told is not None, done.stdout
+    assert told[1] == prefix
+    # The command `whenidle` does not look in the working directory by itself, as `python -m` would.
+    folders = [str(tmp_path / place)] if prefix else []
+    code = f"import sys; sys.path[:1] = {folders}; from whenidle.cli import main; sys.exit(main())"
+    replayed = _run("-c", code, *told[2].split(), where=tmp_path)
+    assert (replayed.returncode, replayed.stderr) == (0, "")
 
 
 def test_a_function_is_a_test_and_still_a_scenario(tmp_path: Path) -> None:

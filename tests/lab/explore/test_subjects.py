@@ -90,6 +90,8 @@ def test_a_file_outside_of_any_package_is_imported_with_its_neighbours(tmp_path:
         (f"{TOYS}:not_a_scenario", "returns int, not a scenario"),
         (f"{TOYS}:Nameless", 'has no name; give its class one: name = "my-scenario"'),
         (f"{TOYS}:Unmade", "cannot be made: ZeroDivisionError: never"),
+        ("sys:exit", "cannot be made: SystemExit: "),
+        (f"{TOYS}:OnPaper", "OnPaper has the engine 'paper'; it is 'memory' or 'sqlite'"),
         ("whenidle_lab.scenario:Scenario", "cannot be made: TypeError: Can't instantiate abstract class Scenario"),
     ],
 )
@@ -113,6 +115,15 @@ def test_a_file_that_raises_leaves_no_module_behind(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"cannot import .*a_broken_one.py: ZeroDivisionError"):
         subject(f"{file}:Mine")
     assert "a_broken_one" not in sys.modules
+    sys.path.remove(str(tmp_path))
+
+
+def test_a_file_that_ends_the_process_is_refused(tmp_path: Path) -> None:
+    """Exit status 0 would say that nothing was found."""
+    file = tmp_path / "a_script_without_a_guard.py"
+    file.write_text("import sys\nsys.exit(0)\n")
+    with pytest.raises(ScenarioError, match=r"cannot import .*a_script_without_a_guard.py: SystemExit: 0"):
+        subject(f"{file}:Mine")
     sys.path.remove(str(tmp_path))
 
 

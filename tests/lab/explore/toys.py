@@ -215,6 +215,12 @@ class Nameless(Calm):
     name = None  # type: ignore[assignment]
 
 
+class OnPaper(Calm):
+    """Wants an engine that is none."""
+
+    engine = "paper"
+
+
 class Unmade(Calm):
     """Cannot be made."""
 

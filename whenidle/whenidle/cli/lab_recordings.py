@@ -121,6 +121,8 @@ def timeline(
     """
     output = Output.standard(json=json)
     written = _path(target) if target is not None else _path(file).with_suffix(".trace.json" if perfetto else ".html")
+    if written.resolve() == _path(file).resolve():
+        raise UsageError(f"{visible(str(written))} is the recording; write to another file with -o")
     with _recording(file) as (recording, scenario):
         again = replayed(recording, scenario, detailed=True)
     if again.run is None:
