@@ -63,6 +63,9 @@ def test_a_script_is_given_to_a_shell_only_when_asked() -> None:
         (("{message}", "x"), "cannot stand for the program"),
         (("sh", "-c", "echo {message}"), "would make code of the message"),
         (("/usr/bin/env", "bash", "-lc", "x {message}"), "would make code of the message"),
+        (("bash", "-c", "-x", "{message}"), "would make code of the message"),
+        (("sh", "-c", "--", "{message}"), "would make code of the message"),
+        (("bash", "-c", "-eo", "pipefail", "{message}"), "would make code of the message"),
     ],
 )
 def test_a_command_that_no_message_may_be_put_into_is_refused(argv: tuple[str, ...], message: str) -> None:
@@ -77,6 +80,7 @@ def test_a_command_that_no_message_may_be_put_into_is_refused(argv: tuple[str, .
         ("sh", "-c", 'my-agent "$1"', "sh", "{message}"),
         ("agent", "-c", "{message}"),
         ("sh", "script", "{message}"),
+        ("bash", "-c", "-o", "pipefail", 'my-agent "$1"', "sh", "{message}"),
         ("sh", "-c", "echo ${message}"),
     ],
 )

@@ -27,6 +27,8 @@ _PLACE: Final = re.compile(r"(?<!\$)\{message\}")
 """`${message}` is a shell's variable and stays."""
 _SHELLS: Final = frozenset({"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "busybox", "fish", "csh", "tcsh"})
 _SCRIPT_OPTION: Final = re.compile(r"-[A-Za-z]*c[A-Za-z]*")
+_NAMES_OPTION: Final = re.compile(r"[-+][A-Za-z]*[oO]")
+"""The argument behind it is no script either: `-o pipefail`."""
 
 
 class CommandError(WhenidleError):
@@ -91,12 +93,24 @@ def check_argv(argv: Sequence[str]) -> None:
             continue
         if place == 0:
             raise InvalidArgument(f"{PLACEHOLDER} cannot stand for the program; name one")
-        shell = any(PurePath(before).name in _SHELLS for before in argv[: place - 1])
-        if shell and _SCRIPT_OPTION.fullmatch(argv[place - 1]):
+        if _is_script(argv, place):
             raise InvalidArgument(
                 f"{PLACEHOLDER} in the script of a shell would make code of the message; give it as an argument of "
                 f"the script: sh -c 'my-agent \"$1\"' sh {PLACEHOLDER}"
             )
+
+
+def _is_script(argv: Sequence[str], place: int) -> bool:
+    """Return whether an argument is what a shell takes for its script: the first behind `-c` that is no option."""
+    shells = [at for at, argument in enumerate(argv[:place]) if PurePath(argument).name in _SHELLS]
+    for shell in shells:
+        options = argv[shell + 1 : place]
+        for at, option in enumerate(options):
+            if _SCRIPT_OPTION.fullmatch(option):
+                between = zip(options[at:], options[at + 1 :], strict=False)
+                if all(each.startswith(("-", "+")) or _NAMES_OPTION.fullmatch(before) for before, each in between):
+                    return True
+    return False
 
 
 def takes_message(argv: Sequence[str]) -> bool:

@@ -17,7 +17,6 @@ from whenidle_actors.stores import base
 NOT_MIRRORED: dict[type, set[str]] = {
     # The runtime's own, not its users'.
     agent.Agent: {"admit", "claim", "claim_step", "note", "release"},
-    host.Host: {"attend", "fire", "passivate", "restore", "ring", "watch"},
     tasks.Tasks: {"attend", "call", "due", "look", "mounted", "recompute", "release", "services", "suits"},
     task_desk.TaskDesk: {"journal", "on_change", "random"},
     event_stream.EventStream: {"end", "put"},

@@ -108,6 +108,26 @@ def test_a_low_terminal_shows_agents_alone() -> None:
     assert not any(line.startswith(("next", "delivered", "clock")) for line in lines)
 
 
+def test_long_ids_hide_no_number() -> None:
+    """The session that a task makes has a long id; turn and lateness are seen beside it on a usual terminal."""
+    made = "task-b22828f5b9f50437159eb7be4e0147f0.at.20260308T095900000Z"
+    view = attrs.evolve(
+        VIEW,
+        agents=(AgentView(made, "running", 0, 2, 12, NOW - timedelta(seconds=3)),),
+        coming=(),
+        deliveries=(Delivered(NOW - timedelta(minutes=1), made, made[:37], 2_500),),
+        steps=(),
+    )
+    assert told(view)[2:7] == [
+        "agent                                          phase    mailbox  inbox  turn",
+        "task-b22828f5b9f50437159eb7be4e0147f0.at.202…  running  0        2      12, 3.0s",
+        "",
+        "delivered   to                              what                            late",
+        "1m 00s ago  task-b22828f5b9f50437159eb7be…  task-b22828f5b9f50437159eb7be…  2.5s",
+    ]
+    assert any(made in line.plain for line in everything(view))
+
+
 def test_a_notice_is_on_the_last_line() -> None:
     """Whether it stands still, or what is wrong, is said where one looks for keys."""
     assert told(VIEW, notice="paused")[-1] == "paused  q quit  p pause  j/k scroll"

@@ -16,6 +16,8 @@ _STYLES = {"running": "bold green", "turn open": "bold green", "maintenance": "y
 _SHORT = 12
 """Lines of a terminal on which there is room for agents only."""
 _LONGEST_CELL = 60
+_GAP = "  "
+"""Between columns."""
 
 
 @attrs.frozen
@@ -27,11 +29,16 @@ class Section:
     styles: tuple[str, ...] = ()
     """Of the rows; none if left out."""
 
-    def lines(self, count: int, first: int = 0) -> list[Text]:
-        """Return the heading and `count` rows from the `first` on, each column as wide as its widest cell."""
+    def lines(self, count: int, first: int = 0, width: int | None = None) -> list[Text]:
+        """Return the heading and `count` rows from the `first` on, each column as wide as its widest cell.
+
+        Where that is more than `width`, the widest columns give way: long ids and titles hide no number.
+        """
         cells = [[visible(cell)[:_LONGEST_CELL] for cell in row] for row in (self.heads, *self.rows)]
         widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
-        texts = ["  ".join(map(set_cell_size, row, widths)).rstrip() for row in cells]
+        if width is not None:
+            widths = _narrowed(widths, width - len(_GAP) * (len(widths) - 1))
+        texts = [_GAP.join(map(_fitted_cell, row, widths)).rstrip() for row in cells]
         styles = ("dim", *(self.styles or ("",) * len(self.rows)))
         lines = [Text(text, style) for text, style in zip(texts, styles, strict=True)]
         return [lines[0], *lines[1 + first : 1 + first + count]]
@@ -54,9 +61,9 @@ def screen(view: View, width: int, height: int, *, first: int = 0, notice: str =
     shares = _shares([len(section.rows) for section in others], room - min(len(agents.rows), max(room // 2, 1)))
     shown = max(room - sum(shares), 0)
     first = min(first, max(len(agents.rows) - shown, 0))
-    lines += agents.lines(shown, first)
+    lines += agents.lines(shown, first, width)
     for section, share in zip(others, shares, strict=True):
-        lines += [Text(), *section.lines(share)]
+        lines += [Text(), *section.lines(share, width=width)]
     lines = [*lines[: height - 1], *[Text()] * (height - 1 - len(lines)), _foot(view, first, shown, notice)]
     return [_fitted(line, width) for line in lines[-height:]]
 
@@ -129,6 +136,18 @@ def _shares(wanted: Sequence[int], room: int) -> list[int]:
                 shares[number] += 1
                 room -= 1
     return shares
+
+
+def _narrowed(widths: Sequence[int], room: int) -> list[int]:
+    """Return widths that together take `room`, the widest cut down to the same width; one cell each at least."""
+    narrowed = list(widths)
+    while sum(narrowed) > max(room, len(narrowed)):
+        narrowed[narrowed.index(max(narrowed))] -= 1
+    return narrowed
+
+
+def _fitted_cell(cell: str, width: int) -> str:
+    return set_cell_size(cell, width) if cell_len(cell) <= width else f"{set_cell_size(cell, width - 1)}…"
 
 
 def _foot(view: View, first: int, shown: int, notice: str) -> Text:
