@@ -42,8 +42,7 @@ def from_row(row: TaskRow) -> Task:
 
 
 def _columns(task: Task) -> tuple[str, int, int | None, str | None, str]:
-    next_at = task.next_at
-    next_millis = None if next_at is None else to_millis(next_at)
+    next_millis = to_millis(task.scheduled_at) if task.active else None
     return task.id, to_millis(task.updated_at), next_millis, task.target.session_id, task.creator
 
 

@@ -96,11 +96,12 @@ def format_instant(instant: datetime) -> str:
     return f"{instant.isoformat('T', 'milliseconds')[: -len('+00:00')]}Z"
 
 
+@functools.lru_cache(maxsize=_KEPT_TEXTS)
 def parse_instant(text: str) -> datetime:
     """Read the wire form `YYYY-MM-DDTHH:mm:ss.SSSZ` and nothing else (RFC 3339 with SPEC 1.1).
 
     Exactly three digits of a second, upper-case `T` and `Z`, ASCII digits; no leap second, no
-    24:00, no year 0000.
+    24:00, no year 0000. Kept like `format_instant`.
 
     Raises:
         ValueError: `text` is not in that form, or names a day that does not exist.

@@ -6,24 +6,23 @@ number and the next target are each found in one step.
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import attrs
 
 from whenidle_clock.instants import from_millis, to_millis
 from whenidle_protocol.task_ids import occurrence_session_id, run_session_id
-from whenidle_protocol.task_record import LastDelivery, LastFailure, TargetKind, Task, TaskStatus, stamp
+from whenidle_protocol.task_record import LastDelivery, LastFailure, TargetKind, TaskStatus, moved_on, stamp
 from whenidle_protocol.task_timing import is_one_shot, policies_of
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from whenidle_protocol.task_record import Target
+    from whenidle_protocol.task_record import Target, Task
     from whenidle_protocol.task_settings import TaskSettings
     from whenidle_protocol.task_timing import Policies
 
-_MILLISECOND: Final = timedelta(milliseconds=1)
+_DAY_MILLIS: Final = 86_400_000
 
 
 @attrs.frozen
@@ -64,7 +63,8 @@ class Due:
     @property
     def late_millis(self) -> int:
         """How late it is, in milliseconds."""
-        return (self.decided_at - self.occurrence) // _MILLISECOND
+        late = self.decided_at - self.occurrence
+        return late.days * _DAY_MILLIS + late.seconds * 1000 + late.microseconds // 1000
 
 
 Decision: TypeAlias = Due | Skipped | NotDue
@@ -84,27 +84,19 @@ def deliver(task: Task, now: datetime, settings: TaskSettings) -> Decision:
     skipped = found.missed + 1 - in_time
     session_id = task.target.session_id or occurrence_session_id(task.id, found.occurrence_at)
     delivered = LastDelivery(found.occurrence_at, now, session_id) if in_time else None
-    after = Task(  # rather than `evolve`, which takes twice as long
-        id=task.id,
-        title=task.title,
-        prompt=task.prompt,
-        rule=task.rule,
-        target=_delivered_to(task.target) if delivered else task.target,
-        status=task.status if found.next_at else TaskStatus.ENDED,
-        scheduled_at=found.next_at or found.occurrence_at,
-        created_at=task.created_at,
-        updated_at=stamp(task.updated_at, now),
-        creator=task.creator,
-        gap=task.gap,
-        overlap=task.overlap,
-        catch_up_seconds=task.catch_up_seconds,
-        deliveries=task.deliveries + (delivered is not None),
-        missed=task.missed + max(in_time - 1, 0),
-        skipped=task.skipped + skipped,
-        failures=task.failures,
-        covered_at=found.occurrence_at,
-        last_delivery=delivered or task.last_delivery,
-        last_failure=task.last_failure,
+    after = moved_on(
+        task,
+        {
+            "target": _delivered_to(task.target) if delivered else task.target,
+            "status": task.status if found.next_at else TaskStatus.ENDED,
+            "scheduled_at": found.next_at or found.occurrence_at,
+            "updated_at": stamp(task.updated_at, now),
+            "deliveries": task.deliveries + (delivered is not None),
+            "missed": task.missed + max(in_time - 1, 0),
+            "skipped": task.skipped + skipped,
+            "covered_at": found.occurrence_at,
+            "last_delivery": delivered or task.last_delivery,
+        },
     )
     if not delivered:
         return Skipped(task, skipped, after)

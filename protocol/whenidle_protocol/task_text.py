@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 _Count = Annotated[int, Meta(ge=0, le=MAX_SAFE_INTEGER)]
 
 
-class _Target(Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True, kw_only=True, gc=False):
+class _Target(
+    Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True, kw_only=True, frozen=True, gc=False
+):
     # The fields of all shapes stand in the order of canonical JSON.
     created: bool = False
     cwd: str = ""
@@ -72,6 +74,9 @@ class _Task(Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=Tr
     updated_at: str
     version: Literal[1]
 
+
+_KEPT_TARGETS: Final = 1024
+"""The tasks of one session have the same target, and are read one after the other."""
 
 _DECODER: Final = msgspec.json.Decoder(_Task)
 _ENCODER: Final = msgspec.json.Encoder()
@@ -150,6 +155,7 @@ def _written_rule(rule: Rule) -> Raw:
     return Raw(canonical_fields(encode_rule(rule)).encode())
 
 
+@functools.lru_cache(maxsize=_KEPT_TARGETS)
 def _read_target(given: _Target) -> Target:
     session_id = None if given.session_id is UNSET else given.session_id
     return Target(given.kind, session_id, given.cwd, given.preset, given.created)

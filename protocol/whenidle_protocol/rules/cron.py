@@ -49,7 +49,7 @@ def _calendar(fields: tuple[Numbers, ...]) -> PlainCalendar:
     return PlainCalendar(DayFilter(reckon), EveryDay(), times)
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class CronRule(LocalRule):
     """At each minute in `time_zone` that the five fields of `expression` allow; kept in canonical form.
 

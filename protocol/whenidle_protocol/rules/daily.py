@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from whenidle_protocol.recurrence.calendars import Calendar
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class DailyRule(TimeOfDayRule):
     """Every day at `time`, a time of day in whole seconds or text like `09:00`, in `time_zone`.
 

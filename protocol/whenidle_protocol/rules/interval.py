@@ -37,7 +37,7 @@ def _seconds(value: int) -> int:
     return seconds
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class EveryRule:
     """At `anchor` and every so many seconds after it.
 

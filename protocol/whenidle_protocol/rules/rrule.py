@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import attrs
@@ -25,7 +26,7 @@ _SOON: Final = 20
 """So many years are searched before it is asked whether there can be a match at all."""
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class RRuleRule(LocalRule):
     """A rule of RFC 5545; `RRuleRule.parse` makes it from text.
 
@@ -68,9 +69,13 @@ class RRuleRule(LocalRule):
     def make_timeline(self, gap: Gap, overlap: Overlap) -> Timeline:
         """Return the occurrences under these policies."""
         until, count = self.recur.until, self.recur.count
-        matches = Matches(calendar_of(self.recur, self.start.local), second_of(self.start.local))
         limits = Limits(until=HIGHEST if until is None else second_of(until), count=count)
-        return Timeline(matches, self.start.zone, gap, overlap, limits)
+        return Timeline(self._matches, self.start.zone, gap, overlap, limits)
+
+    @functools.cached_property
+    def _matches(self) -> Matches:
+        """The local matches, the same under all policies: what a search has found is kept for the next."""
+        return Matches(calendar_of(self.recur, self.start.local), second_of(self.start.local))
 
     def check_satisfiable(self) -> None:
         """Refuse a rule without an occurrence.
@@ -81,10 +86,9 @@ class RRuleRule(LocalRule):
         Raises:
             RuleError: `invalid_rule`.
         """
-        calendar, begin = calendar_of(self.recur, self.start.local), second_of(self.start.local)
-        matches = Matches(calendar, begin)
+        matches, begin = self._matches, second_of(self.start.local)
         soon, late = (self._begin_of_year_in(years) for years in (_SOON, cycle_years(self.recur) + 1))
-        if matches.first(begin, soon) is None and (calendar.impossible() or matches.first(begin, late) is None):
+        if matches.first(begin, soon) is None and (matches.impossible() or matches.first(begin, late) is None):
             raise invalid(
                 "The rule never comes due: no date has all that its BY parts ask for, at its INTERVAL from DTSTART; "
                 "leave out one of them.",

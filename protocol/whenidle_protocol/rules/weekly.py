@@ -28,7 +28,7 @@ def _weekdays(value: Iterable[int]) -> tuple[int, ...]:
     return tuple(sorted(set(given)))
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class WeeklyRule(TimeOfDayRule):
     """On each of `weekdays`, ISO numbers 1 (Monday) to 7 (Sunday), at `time` in `time_zone`.
 

@@ -5,6 +5,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
+import attrs
 import msgspec
 import pytest
 from hypothesis import example, given
@@ -24,9 +25,10 @@ from whenidle_protocol.task_ids import (
 from whenidle_protocol.task_json import canonical_fields, canonical_json, struct_text
 from whenidle_protocol.task_local_time import format_local
 from whenidle_protocol.task_prompt import PROMPT_KEY, prompt_section
-from whenidle_protocol.task_record import Target, TargetKind, stamp
+from whenidle_protocol.task_record import Progress, Target, TargetKind, Task, TaskStatus, moved_on, stamp
 from whenidle_protocol.task_settings import TaskSettings
 
+from .strategies import counts, targets, tasks
 from .worlds import HOUR, MILLISECOND, NOW, kept
 
 
@@ -237,3 +239,30 @@ def test_the_prompt_section_word_for_word() -> None:
 def test_ids_are_ascii(value: str) -> None:
     """Whatever is an id can be written anywhere."""
     assert not is_task_id(value) or value.isascii()
+
+
+@given(task=tasks, target=targets, at=instants, count=counts, done=tasks)
+def test_a_task_moves_on_as_if_it_were_made_anew(
+    task: Task, target: Target, at: datetime, count: int, done: Task
+) -> None:
+    """The quick way and `attrs.evolve` give equal tasks, and what was given stays as it was."""
+    progress = Progress(
+        target=target,
+        status=TaskStatus.ENDED,
+        scheduled_at=at,
+        updated_at=at,
+        deliveries=count,
+        missed=count,
+        skipped=count,
+        covered_at=at,
+        last_delivery=done.last_delivery,
+    )
+    before = attrs.evolve(task)
+    assert moved_on(task, progress) == attrs.evolve(task, **progress)
+    assert task == before
+
+
+def test_a_task_cannot_be_changed() -> None:
+    """It is a value, though it has no slots."""
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        kept().title = "another"  # type: ignore[misc]
