@@ -60,12 +60,13 @@ def _unwrap(answer: T | _Refusal) -> T:
 class _Stay:
     """What an agent has only while it is not idle, or somebody waits for it."""
 
-    __slots__ = ("activity", "phase", "waiters")
+    __slots__ = ("activity", "calls", "phase", "waiters")
 
     def __init__(self) -> None:
         self.phase = Phase.IDLE
         self.activity: Activity | None = None
         self.waiters: trio.Event | None = None
+        self.calls: list[Callable[[], None]] | None = None
 
 
 class AgentCore(Actor):
@@ -238,9 +239,16 @@ class AgentCore(Actor):
 
     def notify(self) -> None:
         """Let everyone look again who waits for the phase to change."""
-        if self._stay is not None and self._stay.waiters is not None:
-            self._stay.waiters.set()
-            self._stay.waiters = None
+        stay = self._stay
+        if stay is None:
+            return
+        if stay.waiters is not None:
+            stay.waiters.set()
+            stay.waiters = None
+        if stay.calls is not None:
+            calls, stay.calls = stay.calls, None
+            for call in calls:
+                call()
 
     async def next_change(self) -> None:
         """Wait until `notify` is called."""
@@ -248,6 +256,16 @@ class AgentCore(Actor):
         if stay.waiters is None:
             stay.waiters = trio.Event()
         await stay.waiters.wait()
+
+    def call_on_change(self, call: Callable[[], None]) -> None:
+        """Have `call` called once, the next time `notify` is: for those who wait for many. It must not block or raise.
+
+        Only while the agent is not idle: an idle one may be dropped from memory.
+        """
+        stay = self._dwell()
+        if stay.calls is None:
+            stay.calls = []
+        stay.calls.append(call)
 
     def refuse_ended(self) -> None:
         """Return unless the agent is ending or has ended.

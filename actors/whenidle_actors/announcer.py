@@ -91,11 +91,13 @@ class Announcer:
 
     def announce(self, kind: EventKind, session_id: str, **detail: Any) -> None:
         """Tell every observer; what one of them raises is logged and stops nobody else."""
-        if kind not in self._kinds and not events_logger.isEnabledFor(logging.INFO):
+        is_logged = events_logger.isEnabledFor(logging.INFO)
+        if kind not in self._kinds and not is_logged:
             return
         self._sequence += 1
         event = HostEvent(kind, session_id, self._clock.now(), detail, self._sequence)
-        for observer, kinds in ((log_event, _ALL), *self._observers.values()):
+        observers = tuple(self._observers.values())
+        for observer, kinds in ((log_event, _ALL), *observers) if is_logged else observers:
             if kind not in kinds:
                 continue
             try:

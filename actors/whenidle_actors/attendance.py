@@ -11,8 +11,6 @@ from whenidle_actors.observation import EventKind
 from whenidle_actors.patience import Patience
 
 if TYPE_CHECKING:
-    import trio
-
     from whenidle_actors.agent import Agent
     from whenidle_actors.services import Services
     from whenidle_actors.suites import Suite
@@ -58,12 +56,8 @@ class Attendance:
                 suite.attend(attention.session_id, due_millis)
         suite.look()
 
-    async def restore(self, session_ids: trio.MemoryReceiveChannel[str]) -> None:
-        """Make agents live whose sessions have something to do; one that cannot be restored stops no other."""
-        async for session_id in session_ids:
-            await self._take_up(session_id)
-
-    async def _take_up(self, session_id: str) -> None:
+    async def restore(self, session_id: str) -> None:
+        """Make the agent live of a session that has something to do; if it cannot be restored, that is told."""
         try:
             agent = await self._services.registry.restore(session_id)
         except Exception as error:  # noqa: BLE001 - logged; other sessions go on

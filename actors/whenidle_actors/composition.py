@@ -6,6 +6,7 @@ import math
 import os
 import random
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
@@ -16,6 +17,7 @@ from whenidle_actors.errors import InvalidArgument
 from whenidle_actors.host import Host
 from whenidle_actors.registry import Registry
 from whenidle_actors.reminders import Reminders
+from whenidle_actors.restorations import Restorations
 from whenidle_actors.scheduler import Scheduler
 from whenidle_actors.services import Services
 from whenidle_actors.session import Journal
@@ -118,7 +120,7 @@ async def open_host(  # noqa: PLR0913 - each is one decision of the host's, and 
         _work_nursery() as (nursery, working),
         scheduler.open(),
     ):
-        send, receive = trio.open_memory_channel[str](math.inf)
+        restorations = Restorations(_RESTORERS)
         services = Services(
             journal=journal,
             scheduler=scheduler,
@@ -131,7 +133,7 @@ async def open_host(  # noqa: PLR0913 - each is one decision of the host's, and 
             max_message_bytes=max_message_bytes,
             random=generator,
             alarm=Alarm(journal.clock),
-            restore_soon=send.send_nowait,
+            restore_soon=restorations.soon,
             durable=store is not None,
         )
         attendance = Attendance(services)
@@ -140,7 +142,7 @@ async def open_host(  # noqa: PLR0913 - each is one decision of the host's, and 
             host.mount(suite)
         await attendance.begin()
         attending = trio.CancelScope()
-        services.start(_attend, attendance, receive, attending)
+        services.start(_attend, services, attendance, restorations, attending)
         grace = 0.0
         try:
             yield host
@@ -154,14 +156,20 @@ async def open_host(  # noqa: PLR0913 - each is one decision of the host's, and 
             services.announcer.end()
 
 
-async def _attend(attendance: Attendance, runnable: trio.MemoryReceiveChannel[str], scope: trio.CancelScope) -> None:
+async def _attend(
+    services: Services, attendance: Attendance, restorations: Restorations, scope: trio.CancelScope
+) -> None:
     """Make agents live as there is something for them to do, and drop quiet ones, until cancelled."""
     with scope:
-        async with _flat_nursery() as nursery:
-            for _ in range(_RESTORERS):
-                nursery.start_soon(attendance.restore, runnable)
-            for work in (attendance.ring, attendance.passivate, attendance.watch):
-                nursery.start_soon(work)
+        try:
+            async with _flat_nursery() as nursery:
+                restorations.begin(partial(services.start_in, nursery), attendance.restore)
+                nursery.start_soon(attendance.ring)
+                nursery.start_soon(attendance.watch)
+                if services.registry.passivates:
+                    nursery.start_soon(attendance.passivate)
+        finally:
+            restorations.end()
 
 
 @asynccontextmanager

@@ -160,13 +160,14 @@ async def _begin(agent: Agent) -> Turn | None:
         _become_idle(agent)
         return None
     activity.handed = len(turn.claimed)
-    agent.services.announce(
-        EventKind.TURN_STARTED,
-        agent.name,
-        turn=turn.number,
-        attempt=turn.attempt,
-        messages=[message.id for message in turn.claimed],
-    )
+    if agent.services.announcer.heard:
+        agent.services.announce(
+            EventKind.TURN_STARTED,
+            agent.name,
+            turn=turn.number,
+            attempt=turn.attempt,
+            messages=[message.id for message in turn.claimed],
+        )
     return Turn(agent, turn.number, turn.claimed, turn.attempt)
 
 

@@ -81,6 +81,11 @@ class Registry:
             self._quiet.move_to_end(agent)
             self._stirred.set()
 
+    @property
+    def passivates(self) -> bool:
+        """Whether agents are dropped from memory at all."""
+        return self._after is not None
+
     async def passivate(self) -> None:
         """Passivate agents that have been quiet for long enough, for as long as the host runs."""
         while self._after is not None:

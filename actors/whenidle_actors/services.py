@@ -65,12 +65,17 @@ class Services:
 
         It sees the context variables of whoever opened the host, not those of whoever happens to start it.
         """
-        self.context.run(self._start, work, *args)
+        self.start_in(self.nursery, work, *args)
 
-    def _start(self, work: Callable[..., Awaitable[object]], *args: Any) -> None:
-        with beside_all():
-            self.nursery.start_soon(work, *args)
+    def start_in(self, nursery: trio.Nursery, work: Callable[..., Awaitable[object]], *args: Any) -> None:
+        """Run `work(*args)` like `start`, in another nursery of the host's."""
+        self.context.run(_start, nursery, work, args)
 
     def announce(self, kind: EventKind, session_id: str, **detail: Any) -> None:
         """Tell every observer of the host; see `Announcer.announce`."""
         self.announcer.announce(kind, session_id, **detail)
+
+
+def _start(nursery: trio.Nursery, work: Callable[..., Awaitable[object]], args: tuple[Any, ...]) -> None:
+    with beside_all():
+        nursery.start_soon(work, *args)

@@ -27,10 +27,11 @@ from whenidle_protocol.task_schemas import CREATE, LIST, VIEW
 from whenidle_protocol.task_tools import read_create, read_edit, read_list, read_view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import TypeAlias
 
     from whenidle_actors.task_desk import TaskDesk
+    from whenidle_protocol.task_listing import DamagedTask
     from whenidle_protocol.task_record import Task
     from whenidle_protocol.task_requests import TaskRequest
     from whenidle_protocol.task_settings import Caller, TaskSettings
@@ -72,8 +73,9 @@ async def serve(desk: TaskDesk, request: TaskRequest, caller: Caller, allows: Al
             return task_answer(await desk.create(request, caller))
         if isinstance(request, ListTasks):
             sees = None if allows is None else partial(allows, "view")
-            tasks, total = await desk.page(request, sees)
-            return list_answer(tasks, total, request)
+            listing = await desk.listing(request, sees)
+            complain(listing.damaged)
+            return list_answer(listing.entries, listing.total, request)
         if isinstance(request, ViewTask):
             return task_answer(await _visible(desk, request.id, "view", allows))
         if allows is not None:
@@ -101,6 +103,20 @@ def refusal(error: Exception, tool: str, session_id: str | None) -> dict[str, An
             error=error,
         )
     return error_answer(error, tool)
+
+
+def complain(damaged: Iterable[DamagedTask]) -> None:
+    """Log which tasks of a list are damaged, and how: models are told only that they are."""
+    for each in damaged:
+        report(
+            logger,
+            logging.ERROR,
+            "task-damaged",
+            "task %s is listed and cannot be read",
+            each.id,
+            task=each.id,
+            error=StoreDamaged(each.reason),
+        )
 
 
 def uncertain(request: TaskRequest) -> ToolError:

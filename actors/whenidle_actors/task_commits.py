@@ -9,7 +9,8 @@ import attrs
 from whenidle_actors.errors import CommitUncertain
 from whenidle_actors.session import opening
 from whenidle_actors.stores.base import Batch, SessionHeader
-from whenidle_actors.task_rows import is_written, records_of
+from whenidle_actors.task_pieces import records_in_pieces
+from whenidle_actors.task_rows import is_written
 from whenidle_protocol import turn_changes
 from whenidle_protocol.events import Lane, Source
 
@@ -44,7 +45,7 @@ async def admit_to(session: Session, journal: Journal, admission: Admission, not
         TaskConflict: a task was written since it was read; nothing changed.
         StoreError: as `Store.commit`.
     """
-    beside = records_of(admission)
+    beside = await records_in_pieces(admission)
     text = admission.text
     try:
         if text is not None:
@@ -67,7 +68,7 @@ async def admit_to_new(journal: Journal, admission: Admission, note: Note) -> Ad
         SessionExists: there is that session already; nothing changed.
         TaskConflict, StoreError: as `admit_to`.
     """
-    beside = records_of(admission)
+    beside = await records_in_pieces(admission)
     batch = Batch(tasks=beside.tasks, receipts=beside.receipts)
     if admission.text is not None:
         header, append = _first_message(_maker(admission), admission.text, journal)

@@ -11,13 +11,11 @@ import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import trio
-
 from whenidle_actors.logs import report
 from whenidle_actors.observation import EventKind
 from whenidle_actors.patience import Patience
+from whenidle_actors.task_line import TaskLine
 from whenidle_actors.task_pursuit import Destination, Office, TaskPursuit
-from whenidle_actors.task_rounds import TaskRound
 from whenidle_clock import to_millis
 
 if TYPE_CHECKING:
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from whenidle_actors.errors import StoreDamaged
     from whenidle_actors.services import Services
     from whenidle_actors.stores.task_rows import TaskRow
+    from whenidle_actors.task_rounds import Place
     from whenidle_protocol.task_admission import Admission
     from whenidle_protocol.task_delivery import Due, Skipped
     from whenidle_protocol.task_record import Task
@@ -34,14 +33,10 @@ if TYPE_CHECKING:
 logger: logging.Logger = logging.getLogger("whenidle.tasks")
 
 _SWEEP = 500
-"""Rows read at a time when many tasks are due."""
+"""Tasks read at a time when many are due; of each only where it goes."""
 
-_ROUND = 100
-"""Sessions that are delivered to together: a thousand tasks share an fsync, and are decided about in some 50 ms."""
-
-_ROUNDS_AT_ONCE = 3
-"""Rounds that may have claimed sessions: two wait for their commits while the next is prepared, so that the store
-never waits for a decision."""
+_REMEMBERED = 10_000
+"""Destinations of one sweep that are remembered, so that a session with many tasks is found once."""
 
 _MOST_PURSUITS = 1_000
 """Destinations delivered to at once; more wait in the store until there is room.
@@ -64,6 +59,7 @@ class TaskDeliveries:
         self._services = services
         self._key = (name, "")
         self._office = Office(services, settings, self._arm, self.admitted, self._aside, self._damaged, self._decided)
+        self._line = TaskLine(self._office, self._pursue)
         self._pursuits: dict[Destination, TaskPursuit] = {}
         self._at_work = 0
         """How many of them do more than wait for an agent."""
@@ -115,11 +111,18 @@ class TaskDeliveries:
         store = self._services.journal.store
         now_millis = self._swept_millis = self._services.clock.now_millis()
         after: tuple[int, str] | None = None
+        seen: set[Destination] = set()
         while not self._services.registry.closing:
-            rows = await store.due_tasks(now_millis, after=after, limit=_SWEEP)
+            rows = await store.due_destinations(now_millis, after=after, limit=_SWEEP)
             found: dict[Destination, None] = {}
-            roomy = self._find(rows, found)
-            await self._deliver(found)
+            # What is due for those that were found before in this sweep is read after it began. Whatever is
+            # written in between has another sweep follow.
+            roomy = self._find((each for row in rows if (each := Destination.of(row)) not in seen), found)
+            self._deliver(found)
+            seen.update(found)
+            if len(seen) >= _REMEMBERED:
+                seen.clear()
+            await self._line.eased()
             if not roomy:
                 if self._at_work >= _MOST_PURSUITS:
                     break  # `_leave` looks again
@@ -130,15 +133,17 @@ class TaskDeliveries:
                 if next_millis is not None:
                     self._arm(next_millis)
                 break
-            after = (rows[-1].next_millis or 0, rows[-1].id)
+            after = (rows[-1].next_millis, rows[-1].id)
 
-    def _find(self, rows: Iterable[TaskRow], found: dict[Destination, None]) -> bool:
-        """Add the destinations of `rows` that nobody pursues to those that were `found`, while there is room."""
-        for row in rows:
-            destination = Destination.of(row)
+    def _find(self, due: Iterable[Destination], found: dict[Destination, None]) -> bool:
+        """Add the destinations that nobody pursues to those that were `found`, while there is room."""
+        for destination in due:
             pursuit = self._pursuits.get(destination)
+            place = None if destination.session_id is None else self._line.find(destination.session_id)
             if pursuit is not None:
                 pursuit.look_again()
+            elif place is not None:
+                place.unread = True
             elif destination not in found:
                 if self._at_work + len(found) >= _MOST_PURSUITS:
                     self._crowded = True
@@ -146,46 +151,34 @@ class TaskDeliveries:
                 found[destination] = None
         return True
 
-    async def _deliver(self, found: Iterable[Destination]) -> None:
-        """Deliver to what was found: to idle sessions in rounds, and to the others each by a pursuit.
+    def _deliver(self, found: Iterable[Destination]) -> None:
+        """Have what was found delivered: to sessions in rounds, and the rest each by a pursuit.
 
         A probe sees deliveries one by one, so that each stands for itself in a trace.
         """
-        together: list[str] = []
         for destination in found:
             if destination.session_id is None or self._services.announcer.tracing is not None:
                 self._begin(destination)
             else:
-                together.append(destination.session_id)
-        places = trio.Semaphore(_ROUNDS_AT_ONCE)
-        async with trio.open_nursery() as nursery:
-            for start in range(0, len(together), _ROUND):
-                # Before anybody is claimed: cancelled while it waits, a round has nobody to release.
-                await places.acquire()
-                if self._services.registry.closing:
-                    break
-                next_round = TaskRound(self._office, together[start : start + _ROUND])
-                await next_round.prepare()
-                nursery.start_soon(self._finish, next_round, places)
+                self._line.join(destination.session_id)
 
-    async def _finish(self, prepared: TaskRound, places: trio.Semaphore) -> None:
-        """Commit a round, and have what it leaves over pursued."""
-        try:
-            for session_id, error in (await prepared.commit()).items():
-                self._begin(Destination(session_id, None), error)
-        finally:
-            places.release()
+    def _pursue(self, session_id: str, failure: Exception | None) -> None:
+        if not self._services.registry.closing:
+            self._begin(Destination(session_id, None), failure)
 
     def _begin(self, destination: Destination, failure: Exception | None = None) -> None:
         self._at_work += 1
-        pursuit = self._pursuits[destination] = TaskPursuit(self._office, destination, failure)
+        pursuit = self._pursuits[destination] = TaskPursuit(self._office, destination, self._line.keeping, failure)
         self._services.start(self._run_pursuit, destination, pursuit)
 
     async def _run_pursuit(self, destination: Destination, pursuit: TaskPursuit) -> None:
+        place: Place | None = None
         try:
-            await pursuit.run()
+            place = await pursuit.run()
         finally:
             del self._pursuits[destination]
+            if place is not None:
+                self._line.follow(place)
             self._leave()
 
     @contextmanager

@@ -15,11 +15,14 @@ import trio
 from whenidle_actors.errors import CommitUncertain, StoreDamaged, TaskConflict, UnknownTask
 from whenidle_actors.session import check_session_id
 from whenidle_actors.stores.base import Batch
+from whenidle_actors.stores.paging import check_limit, check_offset
 from whenidle_actors.stores.task_rows import TaskWrite
-from whenidle_actors.task_rows import change, from_row, is_written
+from whenidle_actors.task_rows import change, entry_of, from_row, is_written
 from whenidle_clock import to_millis
 from whenidle_protocol import task_changes
 from whenidle_protocol.task_answers import conflict, not_found
+from whenidle_protocol.task_listing import TaskListing
+from whenidle_protocol.task_record import Task
 from whenidle_protocol.task_requests import DeleteTask, UpdateTask
 from whenidle_protocol.task_settings import ActiveCounts, TaskSettings
 from whenidle_protocol.task_tools import check_prompt, check_title
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
     from whenidle_actors.session import Journal
     from whenidle_actors.stores.base import SessionHeader
     from whenidle_actors.stores.task_rows import ReceiptPage, TaskRow
-    from whenidle_protocol.task_record import Task
     from whenidle_protocol.task_requests import CreateTask, ListTasks
     from whenidle_protocol.task_settings import Caller
 
@@ -102,31 +104,50 @@ class TaskDesk:
     ) -> tuple[tuple[Task, ...], int]:
         """Return a page of the list of tasks, and the length of the list (SPEC 6.4).
 
+        A task on the page that is damaged is left out, and counted; `listing` tells of it.
+
         Args:
             request: which, and which part.
-            sees: leaves out what it answers False for; then the whole list is read.
+            sees: as for `listing`.
 
         Raises:
-            StoreDamaged: a task on the page is not what was written; it can only be deleted.
             StoreError: they cannot be read.
         """
+        listing = await self.listing(request, sees)
+        return listing.tasks, listing.total
+
+    async def listing(self, request: ListTasks, sees: Callable[[Task], bool] | None = None) -> TaskListing:
+        """Return a page of the list of tasks, with those that are damaged in their places (SPEC 6.4).
+
+        Args:
+            request: which, and which part.
+            sees: leaves out what it answers False for, and what it cannot be asked about because it is damaged; then
+                the whole list is read.
+
+        Raises:
+            InvalidArgument: the limit is not positive, or the offset is negative.
+            StoreError: they cannot be read.
+        """
+        check_limit(request.limit)
+        check_offset(request.offset)
         store = self.journal.store
         if sees is None:
             page = await store.tasks(active=request.active, limit=request.limit, offset=request.offset)
-            return tuple(map(from_row, page.rows)), page.total
+            return TaskListing(tuple(map(entry_of, page.rows)), page.total)
         shown: list[Task] = []
         seen, offset, total = 0, 0, 1
         while offset < total:
             page = await store.tasks(active=request.active, limit=_PAGE, offset=offset)
             for number, row in enumerate(page.rows, start=1):
-                if sees(task := from_row(row)):
+                entry = entry_of(row)
+                if isinstance(entry, Task) and sees(entry):
                     if request.offset <= seen < request.offset + request.limit:
-                        shown.append(task)
+                        shown.append(entry)
                     seen += 1
                 if number % _PAUSE == 0:
                     await trio.lowlevel.checkpoint()
             offset, total = offset + _PAGE, page.total
-        return tuple(shown), seen
+        return TaskListing(tuple(shown), seen)
 
     async def edit(
         self, request: UpdateTask | DeleteTask, caller: Caller, *, session: SessionHeader | None = None

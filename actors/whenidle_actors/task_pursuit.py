@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 import attrs
+import trio
 
 from whenidle_actors.errors import (
     AgentDisposed,
@@ -22,20 +23,24 @@ from whenidle_actors.observation import EventKind
 from whenidle_actors.patience import Patience
 from whenidle_actors.stores.base import Batch
 from whenidle_actors.task_claims import admit_when_idle
+from whenidle_actors.task_pieces import PIECE, admit_in_pieces
+from whenidle_actors.task_rounds import Place
 from whenidle_actors.task_rows import change, from_row
 from whenidle_clock import EPOCH, to_millis
-from whenidle_protocol.task_admission import admit
+from whenidle_protocol.task_admission import delivery_order
 from whenidle_protocol.task_delivery import Due, deliver, fail
+from whenidle_protocol.task_timing import is_one_shot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from contextlib import AbstractContextManager
     from datetime import datetime
 
     from whenidle_actors.agent import Agent
     from whenidle_actors.services import Services
-    from whenidle_actors.stores.task_rows import TaskRow
+    from whenidle_actors.stores.task_rows import DueTask, TaskRow
     from whenidle_actors.task_commits import Note
+    from whenidle_actors.task_rounds import Keeping
     from whenidle_protocol.task_admission import Admission
     from whenidle_protocol.task_record import Task
     from whenidle_protocol.task_settings import TaskSettings
@@ -54,7 +59,7 @@ class Destination:
     task_id: str | None
 
     @classmethod
-    def of(cls, row: TaskRow) -> Destination:
+    def of(cls, row: DueTask) -> Destination:
         """Return where a task goes."""
         return cls(None, row.id) if row.session_id is None else cls(row.session_id, None)
 
@@ -78,25 +83,31 @@ class Office:
 
 
 class TaskPursuit:
-    """The work of delivering what is due for one destination, until nothing is.
+    """The work of delivering what is due for one destination, until nothing is or it goes on as usual.
 
     What is due is read from the store inside each claim, so that it is all there is at that moment.
 
     Args:
         office: the task suite.
         destination: where it goes.
+        keeping: bounds what waits in line.
         failure: how an attempt ended that somebody else has made.
     """
 
-    def __init__(self, office: Office, destination: Destination, failure: Exception | None = None) -> None:
+    def __init__(
+        self, office: Office, destination: Destination, keeping: Keeping, failure: Exception | None = None
+    ) -> None:
         self._office = office
         self._services = office.services
         self._destination = destination
+        self._keeping = keeping
         self._failure = failure
         self._patience = Patience(office.services.random)
         self._again = True
         self._decided_at: datetime = EPOCH
         self._left = 0
+        self._behind: list[Task] = []
+        """One-shots that were due with the one that was delivered last, in order."""
         self._known: dict[str, tuple[TaskRow, Task]] = {}
         """What was due at the last look, so that a one-shot that waits for its turn is decoded once."""
 
@@ -104,14 +115,27 @@ class TaskPursuit:
         """Take note that something is due for the destination."""
         self._again = True
 
-    async def run(self) -> None:
-        """Deliver until nothing is due; what fails is tried again."""
+    async def run(self) -> Place | None:
+        """Deliver until nothing is due; what fails is tried again.
+
+        Returns a place in line if one-shots are left, which are nothing unusual: the first of them can be delivered as
+        soon as the agent is idle.
+        """
         more = False
         if self._failure is not None:
             await self._bear(self._failure)
         while (more or self._again) and not self._services.registry.closing:
             self._again = False
             more = await self._step()
+            session_id = self._destination.session_id
+            if self._behind and session_id is not None and self._services.announcer.tracing is None:
+                return self._place(session_id)
+        return None
+
+    def _place(self, session_id: str) -> Place:
+        place = Place(session_id, unread=self._again or self._left > len(self._behind))
+        self._keeping.keep(place, self._behind)
+        return place
 
     async def _step(self) -> bool:
         """Make one attempt, and return whether there is to be another."""
@@ -134,6 +158,7 @@ class TaskPursuit:
 
     async def _attempt(self) -> bool:
         """Deliver a one-shot, or everything recurring, of what is due."""
+        self._behind = []
         session_id = self._destination.session_id
         try:
             admission = await admit_when_idle(
@@ -144,6 +169,9 @@ class TaskPursuit:
             return True
         if not admission.delivered and not admission.skipped:
             return await self._nothing_due()
+        if admission.delivered and is_one_shot(admission.delivered[0].task.rule):
+            one_shots = (task for _, task in self._known.values() if is_one_shot(task.rule))
+            self._behind = sorted(one_shots, key=delivery_order)[1:]
         return self._left > 0
 
     async def _choose(self) -> Admission:
@@ -151,7 +179,7 @@ class TaskPursuit:
         now = self._services.clock.now()
         self._decided_at = now
         self._office.decided(to_millis(now))
-        admission = admit(tasks, now, self._office.settings)
+        admission = await admit_in_pieces(tasks, now, self._office.settings)
         self._left = len(tasks) - len(admission.delivered) - len(admission.skipped)
         return admission
 
@@ -166,8 +194,13 @@ class TaskPursuit:
         """Show on each task that its delivery could not be made, and go on with its next occurrence."""
         tasks = await self._due()
         now = self._services.clock.now()
-        failed = [due for due in (deliver(task, now, self._office.settings) for task in tasks) if isinstance(due, Due)]
-        failures = [(due, fail(due, reason)) for due in failed if not due.creates]
+        failures: list[tuple[Due, Task]] = []
+        for number, task in enumerate(tasks, 1):
+            due = deliver(task, now, self._office.settings)
+            if isinstance(due, Due) and not due.creates:
+                failures.append((due, fail(due, reason)))
+            if number % PIECE == 0:
+                await trio.lowlevel.checkpoint()
         if not failures:
             return
         await self._services.journal.commit(Batch(tasks=tuple(change(due.task, after) for due, after in failures)))
@@ -189,25 +222,28 @@ class TaskPursuit:
         """Return the tasks that are due for the destination; what cannot be read is left out."""
         store, now_millis = self._services.journal.store, self._services.clock.now_millis()
         session_id, task_id = self._destination.session_id, self._destination.task_id
+        known, self._known = self._known, {}
         if task_id is not None:
             try:
                 row = await store.task(task_id)
             except UnknownTask:
                 return []
             # One that was given another target meanwhile is another pursuit's: whoever changed it has had it looked at.
-            return self._read([row]) if row.session_id is None else []
+            return self._read([row], known) if row.session_id is None else []
         tasks: list[Task] = []
         after: tuple[int, str] | None = None
         while True:
             rows = await store.due_tasks(now_millis, session_id=session_id, after=after, limit=_PAGE)
-            tasks += self._read(rows)
+            for start in range(0, len(rows), PIECE):
+                tasks += self._read(rows[start : start + PIECE], known)
+                if start + PIECE < len(rows):
+                    await trio.lowlevel.checkpoint()
             if len(rows) < _PAGE:
                 return tasks
             after = (rows[-1].next_millis or 0, rows[-1].id)
 
-    def _read(self, rows: Iterable[TaskRow]) -> list[Task]:
+    def _read(self, rows: Iterable[TaskRow], known: Mapping[str, tuple[TaskRow, Task]]) -> list[Task]:
         tasks: list[Task] = []
-        known, self._known = self._known, {}
         for row in rows:
             before = known.get(row.id)
             try:

@@ -11,6 +11,7 @@ from whenidle_clock import to_millis
 from whenidle_protocol.errors import CorruptLog
 from whenidle_protocol.task_admission import receipt_text
 from whenidle_protocol.task_codec import decode_task, encode_task
+from whenidle_protocol.task_listing import DamagedTask
 
 if TYPE_CHECKING:
     from whenidle_actors.stores.base import Store
@@ -31,6 +32,8 @@ def from_row(row: TaskRow) -> Task:
     Raises:
         StoreDamaged: it is not what was written.
     """
+    if row.damage is not None:
+        raise StoreDamaged(f"task {row.id!r} is damaged: {row.damage}")
     try:
         task = decode_task(row.data)
     except CorruptLog as error:
@@ -39,6 +42,14 @@ def from_row(row: TaskRow) -> Task:
         # Nothing could be decided of it that a commit would then accept.
         raise StoreDamaged(f"task {row.id!r}: its columns do not agree with its data")
     return task
+
+
+def entry_of(row: TaskRow) -> Task | DamagedTask:
+    """Return the task that `row` holds, or why it cannot be read."""
+    try:
+        return from_row(row)
+    except StoreDamaged as error:
+        return DamagedTask(row.id, str(error))
 
 
 def _columns(task: Task) -> tuple[str, int, int | None, str | None, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections import deque
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import trio
@@ -13,7 +14,7 @@ from whenidle_actors.stores.base import Changes
 from whenidle_actors.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from whenidle_actors.stores.base import Batch, SessionSlice
 
@@ -59,6 +60,16 @@ class FaultyStore(MemoryStore):
     def will(self, *faults: Fault | None) -> None:
         """Plan what the next commits meet."""
         self.plan.extend(faults)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold every commit that begins inside the block until the block ends."""
+        gate = self.gate = trio.Event()
+        try:
+            yield
+        finally:
+            self.gate = None
+            gate.set()
 
     def die_at(self, nth: int) -> None:
         """Plan the death of the store at its `nth` commit from now."""

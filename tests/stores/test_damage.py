@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from whenidle_actors.errors import StoreBusy, StoreClosed, StoreDamaged, StoreUnavailable
-from whenidle_actors.stores.base import Batch, Role
+from whenidle_actors.stores.base import Batch, Role, TaskWrite
 from whenidle_actors.stores.sqlite import SqliteStore, opening, reading
 from whenidle_actors.stores.sqlite import store as store_module
 
@@ -118,24 +118,63 @@ async def with_tasks(store: SqliteStore) -> None:
     assert list(await store.check()) == []
 
 
+@pytest.mark.parametrize("damage", ["updated_millis = 'x'", "next_millis = 5.5"])
+async def test_a_task_of_no_known_version_or_time_is_not_read(store: SqliteStore, path: Path, damage: str) -> None:
+    """It could be neither delivered nor deleted, and is named as damaged; a list has it in its place."""
+    await with_tasks(store)
+    spoil(path, f"UPDATE tasks SET {damage} WHERE id = 't'")  # noqa: S608 - the words are the test's own
+    for read in (lambda: store.task("t"), lambda: store.due_tasks(9)):
+        with pytest.raises(StoreDamaged, match="task 't' is damaged: its row"):
+            await read()
+    assert [(row.id, row.damage is None) for row in (await store.tasks()).rows] == [("t", False), ("u", True)]
+    assert len((await store.receipts("t")).receipts) == 3
+
+
+@pytest.mark.parametrize("damage", ["data = x'00'", "session_id = x'41'", "creator = x'41'"])
+async def test_a_damaged_task_does_not_hide_its_neighbours(store: SqliteStore, path: Path, damage: str) -> None:
+    """A row that is not what was written is read with what is sound of it, and says that it is damaged."""
+    await with_tasks(store)
+    sound = {"id": "t", "updated_millis": (await store.task("t")).updated_millis, "next_millis": 5}
+    spoil(path, f"UPDATE tasks SET {damage} WHERE id = 't'")  # noqa: S608 - the words are the test's own
+    (due,) = await store.due_tasks(9)
+    page = await store.tasks()
+    assert [row.id for row in page.rows] == ["t", "u"]
+    assert page.total == 2
+    for row in (due, page.rows[0], await store.task("t")):
+        assert row.damage == "its row is not what was written"
+        assert {name: getattr(row, name) for name in sound} == sound
+        assert all(isinstance(text, str) for text in (row.data, row.creator, row.session_id or ""))
+    assert page.rows[1] == task("u", creator="d")
+    await store.commit(Batch(tasks=(TaskWrite("t", due.updated_millis, None),)))
+    assert (await store.tasks()).total == 1
+
+
+async def test_a_damaged_id_is_shown(store: SqliteStore, path: Path) -> None:
+    """No call can name such a task; a list shows that it is there."""
+    await with_tasks(store)
+    spoil(path, "UPDATE tasks SET id = x'41' WHERE id = 'u'")
+    assert [row.id for row in (await store.tasks()).rows] == ["t", "b'A'"]
+
+
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE tasks SET data = x'00'",
-        "UPDATE tasks SET updated_millis = 'x'",
+        "UPDATE tasks SET data = x'00' WHERE id = 't'",
         "UPDATE tasks SET next_millis = 5.5 WHERE id = 't'",
-        "UPDATE tasks SET session_id = x'41'",
-        "UPDATE tasks SET creator = x'41'",
+        "UPDATE tasks SET session_id = x'41' WHERE id = 't'",
     ],
 )
-async def test_a_damaged_task_is_not_read(store: SqliteStore, path: Path, statement: str) -> None:
-    """A row that is not what was written is named as damaged, by each way to read it."""
+async def test_a_damaged_task_hides_no_destination(store: SqliteStore, path: Path, statement: str) -> None:
+    """It is found as one that goes nowhere, or to its session if that can be read, and so are those behind it."""
     await with_tasks(store)
+    await store.commit(puts(task("v", 6, session_id="s"), task("w", 7)))
+    destinations = await store.due_destinations(9)
     spoil(path, statement)
-    for read in (lambda: store.task("t"), store.tasks, lambda: store.due_tasks(9)):
-        with pytest.raises(StoreDamaged, match="task 't' is damaged: its row"):
-            await read()
-    assert len((await store.receipts("t")).receipts) == 3
+    first, *others = await store.due_destinations(9)
+    assert [first.id, *others] == ["t", *destinations[1:]]
+    assert first.session_id in {None, destinations[0].session_id}
+    rest = await store.due_destinations(9, after=(first.next_millis, first.id))
+    assert [*rest] == others
 
 
 async def test_tasks_of_a_store_without_totals_are_not_listed(store: SqliteStore, path: Path) -> None:

@@ -400,7 +400,7 @@ async def test_a_group_that_was_withdrawn_leaves_no_doubt(path: Path, gate: Gate
             await trio.to_thread.run_sync(gate.arrivals.get)
             nursery.cancel_scope.cancel()
         gate.open()
-        following = partial(statements.get, timeout=10)
+        following = partial(statements.get, timeout=60)
         while await trio.to_thread.run_sync(following) != "BEGIN IMMEDIATE":
             continue
         assert await trio.to_thread.run_sync(following) == "ROLLBACK"

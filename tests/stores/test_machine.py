@@ -23,6 +23,7 @@ from whenidle_actors.stores.base import (
     Append,
     Attention,
     Batch,
+    DueTask,
     Receipt,
     ReceiptPage,
     Retention,
@@ -246,6 +247,8 @@ class StoreMachine(RuleBasedStateMachine):
         for until in (-1, 3):
             due = tuple(row for row in active if row.next_millis is not None and row.next_millis <= until)
             assert self.trio.run(self.store.due_tasks, until) == due
+            destinations = tuple(DueTask(row.id, row.next_millis or 0, row.session_id) for row in due)
+            assert self.trio.run(self.store.due_destinations, until) == destinations
             of_session = partial(self.store.due_tasks, until, session_id="a")
             assert self.trio.run(of_session) == tuple(row for row in due if row.session_id == "a")
 

@@ -27,6 +27,8 @@ READS: dict[str, Read] = {
     "due on": lambda connection: task_reading.read_due(connection, 10**9, None, (3, "t3"), 5),
     "due of session": lambda connection: task_reading.read_due(connection, 10**9, "s", None, 5),
     "next due": lambda connection: task_reading.read_next_due(connection, None),
+    "destinations": lambda connection: task_reading.read_due_destinations(connection, 9, None, 5),
+    "destinations on": lambda connection: task_reading.read_due_destinations(connection, 9, (2, "t2"), 5),
     "next due on": lambda connection: task_reading.read_next_due(connection, 3),
     "receipts": lambda connection: task_reading.read_receipts(connection, "t0", None, 5),
 }

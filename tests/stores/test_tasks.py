@@ -7,6 +7,7 @@ from whenidle_actors.errors import CommitRefused, InvalidArgument, StoreClosed, 
 from whenidle_actors.stores.base import (
     Append,
     Batch,
+    DueTask,
     Role,
     Store,
     StoreStatistics,
@@ -285,6 +286,18 @@ async def test_due_tasks_are_read_on_behind_one(store: Store) -> None:
         assert [row.id for row in await store.due_tasks(5, after=(5, "b"), limit=5)] == ["c"]
         assert [row.id for row in await store.due_tasks(9, after=(4, "zzz"), limit=1)] == ["b"]
         assert await store.due_tasks(4, after=(5, "b")) == await store.due_tasks(9, after=(9, "d")) == ()
+
+
+async def test_destinations_are_those_of_due_tasks(store: Store) -> None:
+    """The same tasks in the same order and pages, each with no more than where it goes."""
+    async with store.opened(Role.HOST):
+        await store.commit(puts(task("b", 5), task("a", 5, session_id="s"), task("late", 9), task("paused", None, 2)))
+        first, second = DueTask("a", 5, "s"), DueTask("b", 5, None)
+        assert await store.due_destinations(8) == (first, second)
+        assert await store.due_destinations(8, limit=1) == (first,)
+        assert await store.due_destinations(8, after=(5, "a")) == (second,)
+        with pytest.raises(InvalidArgument, match="limit"):
+            await store.due_destinations(8, limit=0)
 
 
 async def test_due_tasks_of_one_session_are_found(store: Store) -> None:

@@ -19,6 +19,7 @@ import trio
 from whenidle_actors.errors import InvalidArgument, StoreError
 from whenidle_actors.stores.task_rows import (
     DEFAULT_RETENTION,
+    DueTask,
     Receipt,
     ReceiptPage,
     Retention,
@@ -307,6 +308,17 @@ class Store(ABC):
             InvalidArgument: `limit` is not positive.
         """
 
+    async def due_destinations(
+        self, until_millis: int, *, after: tuple[int, str] | None = None, limit: int = 500
+    ) -> tuple[DueTask, ...]:
+        """Return what `due_tasks` does for all sessions, without the tasks' texts.
+
+        Raises:
+            InvalidArgument: `limit` is not positive.
+        """
+        rows = await self.due_tasks(until_millis, after=after, limit=limit)
+        return tuple(DueTask(row.id, row.next_millis or 0, row.session_id) for row in rows)
+
     async def due_tasks_of(
         self, session_ids: Sequence[str], until_millis: int, *, limit: int = 500
     ) -> list[tuple[TaskRow, ...]]:
@@ -402,6 +414,7 @@ __all__ = [
     "Attention",
     "Batch",
     "Changes",
+    "DueTask",
     "Receipt",
     "ReceiptPage",
     "Retention",

@@ -28,11 +28,26 @@ class TaskRow:
     """Session that the next delivery goes to; None as long as that is not known."""
     creator: str = ""
     """Session id of the agent that created it; empty for one made through the host's own API."""
+    damage: str | None = None
+    """What is wrong with the row itself, as far as a store can tell when it reads it; its other fields hold then what
+    could be read. None for a sound row, and for each that is written."""
 
     @property
     def active(self) -> bool:
         """Whether it comes due some time."""
         return self.next_millis is not None
+
+
+@attrs.frozen
+class DueTask:
+    """A task that is due: where its next delivery goes, and what finds it. See the fields of `TaskRow`.
+
+    One whose row is damaged stands for itself, without a session: reading it tells what is wrong.
+    """
+
+    id: str
+    next_millis: int
+    session_id: str | None
 
 
 @attrs.frozen

@@ -8,7 +8,7 @@ import trio
 from tests.actors.faulty_store import Fault, FaultyStore
 from whenidle_actors.errors import AgentDisposed, InvalidArgument, MaintenanceAborted, StoreError, TurnEnded
 
-from .worlds import Script, assert_replays, living, log, settled, sleeping, stubborn
+from .worlds import Script, assert_replays, expecting, living, log, settled, sleeping, stubborn
 
 if TYPE_CHECKING:
     from whenidle_actors.turn import Turn
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 async def test_a_cancel_aborts_the_turn_and_empties_the_inbox(store: FaultyStore, script: Script) -> None:
     """The turn ends aborted with the cause, and what waited is durably removed."""
     async with living(store, script) as agent:
-        script.on("x", sleeping(60))
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", sleeping(60))
         await agent.followup("y")
         await agent.inject("z")
         await agent.cancel("enough")
@@ -33,9 +31,7 @@ async def test_a_cancel_aborts_the_turn_and_empties_the_inbox(store: FaultyStore
 async def test_what_a_cancel_keeps_waits_for_the_next_waking_message(store: FaultyStore, script: Script) -> None:
     """With keep_inbox the messages stay, start nothing by themselves, and are taken after the next message."""
     async with living(store, script) as agent:
-        script.on("x", sleeping(60))
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", sleeping(60))
         await agent.followup("kept")
         await agent.cancel("enough", keep_inbox=True)
         await agent.when_idle()
@@ -54,9 +50,7 @@ async def test_what_a_cancel_keeps_waits_for_the_next_waking_message(store: Faul
 async def test_waking_input_after_the_abort_runs(store: FaultyStore, script: Script) -> None:
     """A followup that lands after the cancel, while the turn still unwinds, is remembered and runs."""
     async with living(store, script) as agent:
-        script.on("x", stubborn(5))
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", stubborn(5))
         await agent.followup("before")
         await agent.cancel("enough")
         await agent.followup("after")
@@ -68,9 +62,7 @@ async def test_waking_input_after_the_abort_runs(store: FaultyStore, script: Scr
 async def test_waking_input_after_the_abort_releases_what_was_kept(store: FaultyStore, script: Script) -> None:
     """A waking message behind a cancel that kept the inbox makes everything run, in order."""
     async with living(store, script) as agent:
-        script.on("x", stubborn(5))
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", stubborn(5))
         await agent.followup("kept")
         await agent.cancel("enough", keep_inbox=True)
         await agent.followup("after")
@@ -90,12 +82,8 @@ async def test_cancelling_an_idle_agent_does_nothing(store: FaultyStore, script:
 async def test_a_cancel_aborts_maintenance(store: FaultyStore, script: Script) -> None:
     """The claimer gets MaintenanceAborted with the cause, and waking messages that waited are removed."""
     async with living(store, script) as agent, trio.open_nursery() as nursery:
-
-        async def claim() -> None:
-            with pytest.raises(MaintenanceAborted, match="enough"):
-                await agent.run_maintenance(trio.sleep_forever)
-
-        nursery.start_soon(claim)
+        aborted = pytest.raises(MaintenanceAborted, match="enough")
+        nursery.start_soon(expecting, aborted, agent.run_maintenance, trio.sleep_forever)
         await settled()
         await agent.followup("waits")
         await agent.cancel("enough")
@@ -129,9 +117,7 @@ async def test_a_maintenance_task_that_ignores_a_cancel_keeps_its_result(store: 
 async def test_a_turn_that_ignores_its_cancellation_is_aborted_all_the_same(store: FaultyStore, script: Script) -> None:
     """Once a cancel is accepted the outcome is aborted, however the turn function ends."""
     async with living(store, script) as agent:
-        script.on("x", stubborn(3))
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", stubborn(3))
         await agent.cancel("enough")
         assert agent.status.value == "running"
         await agent.when_idle()
@@ -149,9 +135,7 @@ async def test_a_turn_that_turns_its_cancellation_into_an_error_is_aborted(store
             raise ValueError("while cancelled")
 
     async with living(store, script) as agent:
-        script.on("x", work)
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", work)
         await agent.cancel("enough")
         await agent.when_idle()
     assert log(store)[2:] == ["abort 1 (enough): ", "end 1 aborted (enough)"]
@@ -172,9 +156,7 @@ async def test_a_child_task_that_fails_while_cancelled_harms_nobody(store: Fault
             nursery.start_soon(trio.sleep_forever)
 
     async with living(store, script) as agent:
-        script.on("x", work)
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", work)
         await agent.cancel("enough")
         await agent.when_idle()
     assert log(store)[2:] == ["abort 1 (enough): ", "end 1 aborted (enough)"]
@@ -202,9 +184,7 @@ async def test_a_turn_may_cancel_itself(store: FaultyStore, script: Script) -> N
 async def test_of_several_cancels_the_first_gives_the_cause(store: FaultyStore, script: Script) -> None:
     """Each cancel empties the inbox; the outcome has the cause of the first, and is recorded once."""
     async with living(store, script) as agent:
-        script.on("x", stubborn(3))
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", stubborn(3))
         await agent.cancel("first")
         await agent.followup("y")
         await agent.cancel("second")
@@ -230,9 +210,7 @@ async def test_a_cancelled_turn_takes_no_more_messages(store: FaultyStore, scrip
             await turn.note("still allowed")
 
     async with living(store, script) as agent:
-        script.on("x", work)
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", work)
         await agent.cancel("enough")
         await agent.steer("later")
         await agent.when_idle()
@@ -256,9 +234,7 @@ async def test_a_cancel_that_cannot_be_recorded_aborts_all_the_same(
 ) -> None:
     """The caller learns of the store's failure; the turn that runs is aborted and says so in its outcome."""
     async with living(store, script) as agent:
-        script.on("x", sleeping(1000))
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", sleeping(1000))
         store.will(fault)
         with pytest.raises(StoreError):
             await agent.cancel("stop")
@@ -276,18 +252,11 @@ async def test_a_cancel_refused_before_the_turn_began_to_run_aborts_it(
     async with living(store, script) as agent, trio.open_nursery() as nursery:
         script.on("long", sleeping(1000))
         await agent.followup("long")
-        gate = store.gate = trio.Event()
-        await settled()
-
-        async def cancel() -> None:
-            with pytest.raises(StoreError):
-                await agent.cancel("stop")
-
-        nursery.start_soon(cancel)
-        store.will(None, fault)
-        await settled()
-        store.gate = None
-        gate.set()
+        with store.held():
+            await settled()
+            store.will(None, fault)
+            nursery.start_soon(expecting, pytest.raises(StoreError), agent.cancel, "stop")
+            await settled()
         await agent.when_idle()
         assert trio.current_time() == 0
 
@@ -296,9 +265,7 @@ async def test_a_cancel_refused_before_the_turn_began_to_run_aborts_it(
 async def test_a_cause_is_a_string(store: FaultyStore, script: Script, cause: str) -> None:
     """Anything else is InvalidArgument, aborts nothing, and is no fault of the agent."""
     async with living(store, script) as agent:
-        script.on("x", sleeping(5))
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", sleeping(5))
         with pytest.raises(InvalidArgument, match="cause"):
             await agent.cancel(cause)
         await agent.when_idle()

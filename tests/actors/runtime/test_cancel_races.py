@@ -75,12 +75,10 @@ async def test_a_cancel_while_the_turn_is_being_claimed_ends_it(store: FaultySto
     async with living(store, script) as agent, trio.open_nursery() as nursery:
         script.on("long", sleeping(1000))
         await agent.followup("long")
-        gate = store.gate = trio.Event()
-        await settled()
-        nursery.start_soon(agent.cancel, "stop")
-        await settled()
-        store.gate = None
-        gate.set()
+        with store.held():
+            await settled()
+            nursery.start_soon(agent.cancel, "stop")
+            await settled()
         await agent.when_idle()
         assert trio.current_time() == 0
     assert log(store)[1:] == ["start 1: m0", "abort 1 (stop): ", "end 1 aborted (stop)"]
@@ -93,12 +91,10 @@ async def test_a_cancel_while_the_outcome_is_being_committed_leaves_it(store: Fa
         await agent.followup("x")
         await agent.followup("y")
         await settled()
-        gate = store.gate = trio.Event()
-        await trio.sleep(2)
-        nursery.start_soon(agent.cancel, "stop")
-        await settled()
-        store.gate = None
-        gate.set()
+        with store.held():
+            await trio.sleep(2)
+            nursery.start_soon(agent.cancel, "stop")
+            await settled()
         await agent.when_idle()
         await assert_replays(agent)
     assert log(store)[-2:] == ["end 1 completed", "remove m2"]

@@ -62,9 +62,7 @@ async def test_a_turn_can_use_its_agent_in_the_grace(store: FaultyStore, script:
         answers.append("refused")
 
     async with trio.open_nursery() as nursery, living(store, script, shutdown_timeout=100) as agent:
-        script.on("x", work)
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", work)
         nursery.start_soon(meddle, agent)
     assert answers == ["refused", [], ["i"]]
     assert log(store)[-2:] == ["note 1 done", "end 1 completed"]
@@ -105,9 +103,7 @@ async def test_a_disposal_after_the_interruption_takes_nothing_from_the_turn(
         await agent.dispose()
 
     async with trio.open_nursery() as nursery, living(store, script, shutdown_timeout=0) as agent:
-        script.on("x", work)
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", work)
         nursery.start_soon(dispose, agent)
     assert log(store)[-1] == "end 1 interrupted (the host stops) redeliver"
 
@@ -118,9 +114,7 @@ async def test_the_exception_of_the_block_leaves_as_it_was_raised(store: FaultyS
 
     async def leave() -> None:
         async with living(store, script, shutdown_timeout=100) as agent:
-            script.on("x", sleeping(30))
-            await agent.followup("x")
-            await settled()
+            await script.begin(agent, "x", sleeping(30))
             raise error
 
     with pytest.raises(Crash) as caught:
@@ -182,9 +176,7 @@ async def test_a_host_that_is_cancelled_while_it_opens_leaves_nothing(
 async def test_a_turn_that_does_not_let_go_is_waited_for(store: FaultyStore, script: Script) -> None:
     """A turn that ignores its interruption delays the end of the host; its outcome is what it was."""
     async with living(store, script, shutdown_timeout=10) as agent:
-        script.on("x", stubborn(30))
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", stubborn(30))
     assert (trio.current_time(), log(store)[-1]) == (30, "end 1 completed")
 
 
@@ -264,9 +256,7 @@ async def test_a_store_that_takes_nothing_any_more_does_not_hold_the_host_up(
 ) -> None:
     """The turn stays open in the log, and is found so by the next host."""
     async with living(store, script, shutdown_timeout=10) as agent:
-        script.on("x", sleeping(30))
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", sleeping(30))
         store.dead = True
     assert trio.current_time() == 10
     store.revive()
@@ -285,9 +275,7 @@ async def test_a_defect_in_a_task_of_the_host_ends_it_and_is_told(store: FaultyS
 
     async def meet() -> None:
         async with living(store, script, shutdown_timeout=100) as agent:
-            script.on("x", sleeping(1000))
-            await agent.followup("x")
-            await settled()
+            await script.begin(agent, "x", sleeping(1000))
             agent.services.start(defect)
             await trio.sleep_forever()
 

@@ -42,9 +42,7 @@ async def test_disposal_takes_the_agent_from_the_registry_and_then_tells(store: 
 async def test_disposal_aborts_the_turn_and_waits_for_it(store: FaultyStore, script: Script) -> None:
     """The turn in flight is cancelled with cause disposed, and dispose returns when it has unwound."""
     async with living(store, script) as agent:
-        script.on("x", stubborn(3))
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", stubborn(3))
         await agent.dispose()
         assert (trio.current_time(), agent.status.value) == (3, "idle")
     assert log(store)[2:] == ["end 1 completed"]
@@ -54,9 +52,7 @@ async def test_a_disposed_turn_is_aborted(store: FaultyStore, script: Script) ->
     """A turn that lets itself be cancelled has the outcome aborted, cause disposed; its inbox is kept."""
     async with hosted(store, script) as host:
         agent = await host.create_agent("a")
-        script.on("x", sleeping(60))
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", sleeping(60))
         await agent.followup("y")
         await agent.dispose()
         assert trio.current_time() == 0
@@ -71,9 +67,7 @@ async def test_disposal_is_idempotent_and_may_be_asked_for_by_many(store: Faulty
     async with hosted(store, script) as host:
         agent = await host.create_agent("a")
         host.subscribe(lambda event: ended.append(event.kind))
-        script.on("x", stubborn(3))
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", stubborn(3))
         async with trio.open_nursery() as nursery:
             for _ in range(3):
                 nursery.start_soon(agent.dispose)
@@ -89,9 +83,7 @@ async def test_cancelling_the_wait_does_not_take_the_disposal_back(store: Faulty
     """A caller that gives up has still disposed the agent."""
     async with hosted(store, script) as host:
         agent = await host.create_agent("a")
-        script.on("x", stubborn(3))
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", stubborn(3))
         with trio.move_on_after(1) as scope:
             await agent.dispose()
         assert scope.cancelled_caught
@@ -114,9 +106,7 @@ async def test_an_agent_may_dispose_itself_in_its_turn(store: FaultyStore, scrip
 
     async with hosted(store, script) as host:
         agent = await host.create_agent("a")
-        script.on("x", work)
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", work)
         assert (reached, host.agents) == (["after"], ())
     assert log(store)[-1] == "end 1 aborted (disposed)"
 
@@ -151,18 +141,16 @@ async def test_every_waiter_of_a_disposed_agent_is_told(store: FaultyStore, scri
     async with living(store, script) as agent, trio.open_nursery() as nursery:
         nursery.start_soon(wait, "maintenance", lambda: agent.run_maintenance(trio.sleep_forever))
         await settled()
-        gate = store.gate = trio.Event()
-        nursery.start_soon(wait, "idle", agent.when_idle)
-        nursery.start_soon(agent.inject, "in the store already")
-        await settled()
-        nursery.start_soon(wait, "inject", lambda: agent.inject("queued"))
-        nursery.start_soon(wait, "inbox", agent.inbox)
-        nursery.start_soon(wait, "tool", lambda: agent.call_tool("schedule_list", {}))
-        await settled()
-        nursery.start_soon(agent.dispose)
-        await settled()
-        store.gate = None
-        gate.set()
+        with store.held():
+            nursery.start_soon(wait, "idle", agent.when_idle)
+            nursery.start_soon(agent.inject, "in the store already")
+            await settled()
+            nursery.start_soon(wait, "inject", lambda: agent.inject("queued"))
+            nursery.start_soon(wait, "inbox", agent.inbox)
+            nursery.start_soon(wait, "tool", lambda: agent.call_tool("schedule_list", {}))
+            await settled()
+            nursery.start_soon(agent.dispose)
+            await settled()
         await settled()
     assert sorted(ended) == ["idle", "inbox", "inject", "maintenance", "tool"]
     assert log(store) == ["insert m0 in the store already"]
@@ -238,13 +226,11 @@ async def test_a_message_in_the_store_already_is_kept(store: FaultyStore, script
     """A followup whose commit has begun when the agent is disposed is durable and runs in the next life."""
     async with hosted(store, script) as host, trio.open_nursery() as nursery:
         agent = await host.create_agent("a")
-        gate = store.gate = trio.Event()
-        nursery.start_soon(agent.followup, "x")
-        await settled()
-        nursery.start_soon(agent.dispose)
-        await settled()
-        store.gate = None
-        gate.set()
+        with store.held():
+            nursery.start_soon(agent.followup, "x")
+            await settled()
+            nursery.start_soon(agent.dispose)
+            await settled()
         await settled()
         assert (host.agents, script.turns) == ((), [])
         await (await host.agent("a")).when_idle()
@@ -256,12 +242,10 @@ async def test_disposal_while_the_turn_is_being_claimed_records_an_outcome(store
     async with hosted(store, script) as host, trio.open_nursery() as nursery:
         agent = await host.create_agent("a")
         await agent.followup("x")
-        gate = store.gate = trio.Event()
-        await settled()
-        nursery.start_soon(agent.dispose)
-        await settled()
-        store.gate = None
-        gate.set()
+        with store.held():
+            await settled()
+            nursery.start_soon(agent.dispose)
+            await settled()
         await settled()
         assert (host.agents, script.turns) == ((), [])
     assert log(store) == ["insert m0 x", "start 1: m0", "end 1 aborted (disposed)"]
@@ -270,9 +254,7 @@ async def test_disposal_while_the_turn_is_being_claimed_records_an_outcome(store
 async def test_a_disposing_agent_cannot_be_claimed(store: FaultyStore, script: Script) -> None:
     """While its turn unwinds an agent that is being disposed refuses claims as disposed, not as busy."""
     async with living(store, script) as agent, trio.open_nursery() as nursery:
-        script.on("x", stubborn(3))
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", stubborn(3))
         nursery.start_soon(agent.dispose)
         await settled()
         assert agent.status.value == "running"
@@ -284,9 +266,7 @@ async def test_a_session_never_has_two_agents_while_one_is_being_disposed(store:
     """Asked for while its agent unwinds, a session gives the one agent there is; a new one only afterwards."""
     async with hosted(store, script) as host, trio.open_nursery() as nursery:
         agent = await host.create_agent("a")
-        script.on("x", stubborn(3))
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", stubborn(3))
         nursery.start_soon(agent.dispose)
         await settled()
         found = await host.agent("a")
@@ -310,9 +290,7 @@ async def test_an_agent_asked_for_while_it_is_disposed_is_restored_when_it_is_go
     """Nobody is handed an agent that is about to end: the next one takes over after it."""
     async with hosted(store, script) as host, trio.open_nursery() as nursery:
         agent = await host.create_agent("a")
-        script.on("x", stubborn(3))
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", stubborn(3))
         nursery.start_soon(agent.dispose)
         await settled()
         again = await host.agent("a")

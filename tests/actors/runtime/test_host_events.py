@@ -222,16 +222,10 @@ async def test_a_commit_is_told_with_size_and_duration(store: FaultyStore, scrip
         agent.services.announcer.subscribe(
             lambda event: told.append((event.kind, event.session_id, dict(event.detail)))
         )
-        gate = store.gate = trio.Event()
-
-        async def open_later() -> None:
-            await trio.sleep(0.25)
-            store.gate = None
-            gate.set()
-
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(open_later)
-            await agent.inject("ä")
+            with store.held():
+                nursery.start_soon(agent.inject, "ä")
+                await trio.sleep(0.25)
         text = store._logs["a"].records[0].data
     assert told[0] == (
         EventKind.COMMITTED,

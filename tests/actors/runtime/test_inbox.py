@@ -132,9 +132,7 @@ async def test_injecting_into_the_last_turn_starts_no_other(store: FaultyStore, 
 async def test_the_inbox_shows_what_is_pending(store: FaultyStore, script: Script) -> None:
     """`inbox` returns both lists in order, without what the running turn has taken."""
     async with living(store, script) as agent:
-        script.on("busy", sleeping(5))
-        await agent.followup("busy")
-        await settled()
+        await script.begin(agent, "busy", sleeping(5))
         for text in ("t1", "t2"):
             await agent.followup(text)
         for text in ("s1", "s2"):
@@ -217,12 +215,10 @@ async def test_a_message_is_in_the_log_before_anybody_sees_it(store: FaultyStore
     async with hosted(store, script) as host, trio.open_nursery() as nursery:
         agent = await host.create_agent("a")
         host.subscribe(lambda event: seen.append(event.kind))
-        gate = store.gate = trio.Event()
-        nursery.start_soon(getattr(agent, verb), "hello")
-        await settled()
-        assert (seen, script.turns, log(store), agent.status.value) == ([], [], [], "idle")
-        store.gate = None
-        gate.set()
+        with store.held():
+            nursery.start_soon(getattr(agent, verb), "hello")
+            await settled()
+            assert (seen, script.turns, log(store), agent.status.value) == ([], [], [], "idle")
         await settled()
         assert seen[:2] == [EventKind.COMMITTED, EventKind.MESSAGE_QUEUED]
         assert log(store)[0] == "insert m0 hello"
@@ -232,11 +228,9 @@ async def test_a_turn_runs_only_when_its_claim_is_durable(store: FaultyStore, sc
     """The turn function is not called before the claim of its messages is in the log."""
     async with living(store, script) as agent:
         await agent.followup("hello")
-        gate = store.gate = trio.Event()
-        await settled()
-        assert script.turns == []
-        store.gate = None
-        gate.set()
+        with store.held():
+            await settled()
+            assert script.turns == []
         await agent.when_idle()
         assert script.taken == [["hello"]]
 
@@ -244,14 +238,12 @@ async def test_a_turn_runs_only_when_its_claim_is_durable(store: FaultyStore, sc
 async def test_a_caller_that_gives_up_before_its_turn_changes_nothing(store: FaultyStore, script: Script) -> None:
     """A followup cancelled while it waits in the mailbox leaves no trace."""
     async with living(store, script) as agent, trio.open_nursery() as nursery:
-        gate = store.gate = trio.Event()
-        nursery.start_soon(agent.inject, "slow")
-        await settled()
-        with trio.move_on_after(1) as scope:
-            await agent.followup("impatient")
-        assert scope.cancelled_caught
-        store.gate = None
-        gate.set()
+        with store.held():
+            nursery.start_soon(agent.inject, "slow")
+            await settled()
+            with trio.move_on_after(1) as scope:
+                await agent.followup("impatient")
+            assert scope.cancelled_caught
         await settled()
     assert log(store) == ["insert m0 slow"]
 

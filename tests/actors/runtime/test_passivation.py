@@ -78,12 +78,10 @@ async def test_a_slow_operation_does_not_keep_an_agent_for_ever(store: FaultySto
     """An agent whose store took longer than the quiet period is passivated a period after that."""
     async with hosted(store, script, passivate_after=60) as host, trio.open_nursery() as nursery:
         agent = await host.create_agent("a")
-        gate = store.gate = trio.Event()
-        nursery.start_soon(agent.inject, "slow")
-        await trio.sleep(100)
-        assert list(host.agents) == [agent]
-        store.gate = None
-        gate.set()
+        with store.held():
+            nursery.start_soon(agent.inject, "slow")
+            await trio.sleep(100)
+            assert list(host.agents) == [agent]
         await trio.sleep(61)
         assert count(host) == 0
 

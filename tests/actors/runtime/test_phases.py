@@ -357,9 +357,7 @@ async def test_an_unknown_tool_is_refused_by_name(store: FaultyStore, script: Sc
 async def test_statistics_say_what_the_agent_is_doing(store: FaultyStore, script: Script) -> None:
     """The statistics of an agent are those of its mailbox, its phase, and the numbers of its log."""
     async with living(store, script) as agent:
-        script.on("x", sleeping(5))
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", sleeping(5))
         await agent.inject("y")
         await agent.call_tool("schedule_create", {"prompt": "tea", "after_seconds": 60})
         before = agent.statistics()

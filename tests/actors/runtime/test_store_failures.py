@@ -11,7 +11,7 @@ from whenidle_actors.session import Session
 from whenidle_protocol import turn_changes
 from whenidle_protocol.events import EventRecord
 
-from .worlds import Script, assert_replays, foreign, hosted, living, log, looks, settled, sleeping
+from .worlds import Script, assert_replays, foreign, hosted, living, log, looks, sleeping
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -117,9 +117,7 @@ async def test_a_cancel_that_fails_is_told_and_aborts(
 ) -> None:
     """The turn ends aborted, once, whether or not the cancel's own record is there."""
     async with living(store, script) as agent:
-        script.on("x", sleeping(60))
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", sleeping(60))
         store.will(fault)
         with pytest.raises(error):
             await agent.cancel("stop")

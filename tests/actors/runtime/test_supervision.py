@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 import trio
 
@@ -8,9 +10,19 @@ from whenidle_actors.errors import ActorRestarted, AgentFaulted
 from whenidle_actors.observation import EventKind
 from whenidle_actors.supervision import Restart, Supervision
 
-from .worlds import Script, assert_replays, hosted, living, log, settled, sleeping, stubborn
+from .worlds import Script, assert_replays, expecting, hosted, living, log, settled, sleeping, stubborn
+
+if TYPE_CHECKING:
+    from whenidle_actors.agent import Agent
 
 STRICT = Supervision(intensity=0)
+
+
+async def meet_a_defect(agent: Agent, store: FaultyStore) -> None:
+    """Have the agent's actor break in the commit of a message, which is lost; the sender is told."""
+    store.will(Fault.BROKEN)
+    with pytest.raises(ZeroDivisionError):
+        await agent.inject("lost")
 
 
 async def test_a_defect_restarts_the_actor_from_its_log(store: FaultyStore, script: Script) -> None:
@@ -20,9 +32,7 @@ async def test_a_defect_restarts_the_actor_from_its_log(store: FaultyStore, scri
         agent = await host.create_agent("a")
         await agent.inject("kept")
         host.subscribe(lambda event: seen.append(event.kind))
-        store.will(Fault.BROKEN)
-        with pytest.raises(ZeroDivisionError):
-            await agent.inject("lost")
+        await meet_a_defect(agent, store)
         assert seen == [EventKind.COMMIT_FAILED, EventKind.AGENT_RESTARTED]
         view = await agent.inbox()
         assert [message.text for message in view.next_step] == ["kept"]
@@ -34,23 +44,12 @@ async def test_a_defect_restarts_the_actor_from_its_log(store: FaultyStore, scri
 async def test_asks_that_wait_fail_over_a_restart(store: FaultyStore, script: Script) -> None:
     """What users asked for and was queued behind the fault is ActorRestarted, and did not happen."""
     async with living(store, script) as agent, trio.open_nursery() as nursery:
-        gate = store.gate = trio.Event()
-
-        async def broken() -> None:
-            with pytest.raises(ZeroDivisionError):
-                await agent.inject("broken")
-
-        async def queued() -> None:
-            with pytest.raises(ActorRestarted):
-                await agent.inject("queued")
-
-        store.will(Fault.BROKEN)
-        nursery.start_soon(broken)
-        await settled()
-        nursery.start_soon(queued)
-        await settled()
-        store.gate = None
-        gate.set()
+        with store.held():
+            store.will(Fault.BROKEN)
+            nursery.start_soon(expecting, pytest.raises(ZeroDivisionError), agent.inject, "broken")
+            await settled()
+            nursery.start_soon(expecting, pytest.raises(ActorRestarted), agent.inject, "queued")
+            await settled()
         await trio.sleep(1)
     assert log(store) == []
 
@@ -64,12 +63,8 @@ async def test_a_turn_that_runs_survives_the_restart(store: FaultyStore, script:
         answers.append(await script.turns[0].call_tool("schedule_list", {}))
 
     async with living(store, script) as agent:
-        script.on("x", work)
-        await agent.followup("x")
-        await settled()
-        store.will(Fault.BROKEN)
-        with pytest.raises(ZeroDivisionError):
-            await agent.inject("lost")
+        await script.begin(agent, "x", work)
+        await meet_a_defect(agent, store)
         await agent.when_idle()
         await assert_replays(agent)
     assert answers == [[]]
@@ -130,9 +125,7 @@ async def test_too_many_faults_mark_the_agent_faulted_and_tell_the_host(store: F
         agent, sibling = await host.create_agent("a"), await host.create_agent("b")
         host.subscribe(lambda event: seen.append((event.kind, event.session_id)))
         for _ in range(3):
-            store.will(Fault.BROKEN)
-            with pytest.raises(ZeroDivisionError):
-                await agent.inject("x")
+            await meet_a_defect(agent, store)
         assert seen == [
             (EventKind.COMMIT_FAILED, "a"),
             (EventKind.AGENT_RESTARTED, "a"),
@@ -157,9 +150,7 @@ async def test_a_faulted_agent_starts_anew_when_it_was_disposed(store: FaultySto
     async with hosted(store, script, supervision=STRICT) as host:
         agent = await host.create_agent("a")
         await agent.inject("kept")
-        store.will(Fault.BROKEN)
-        with pytest.raises(ZeroDivisionError):
-            await agent.inject("x")
+        await meet_a_defect(agent, store)
         host.subscribe(lambda event: seen.append(event.kind))
         await agent.dispose()
         assert seen == [EventKind.AGENT_DISPOSED]
@@ -189,9 +180,7 @@ async def test_waiters_of_an_agent_that_faults_are_told(store: FaultyStore, scri
         await settled()
         nursery.start_soon(wait)
         await settled()
-        store.will(Fault.BROKEN)
-        with pytest.raises(ZeroDivisionError):
-            await agent.inject("x")
+        await meet_a_defect(agent, store)
     assert sorted(ended) == ["idle", "maintenance"]
 
 
@@ -199,12 +188,8 @@ async def test_the_turn_of_an_agent_that_faults_is_cancelled(store: FaultyStore,
     """Its turn cannot be recorded any more: it is found open, and its messages come again."""
     async with hosted(store, script, supervision=STRICT) as host:
         agent = await host.create_agent("a")
-        script.on("x", sleeping(60))
-        await agent.followup("x")
-        await settled()
-        store.will(Fault.BROKEN)
-        with pytest.raises(ZeroDivisionError):
-            await agent.inject("y")
+        await script.begin(agent, "x", sleeping(60))
+        await meet_a_defect(agent, store)
         await settled()
         assert script.running == 0
         await agent.dispose()
@@ -216,12 +201,8 @@ async def test_a_faulted_agent_is_replaced_only_when_its_turn_has_unwound(store:
     """Turns of one session never overlap, not even over a fault and a disposal."""
     async with hosted(store, script, supervision=STRICT) as host:
         agent = await host.create_agent("a")
-        script.on("x", stubborn(60))
-        await agent.followup("x")
-        await settled()
-        store.will(Fault.BROKEN)
-        with pytest.raises(ZeroDivisionError):
-            await agent.inject("y")
+        await script.begin(agent, "x", stubborn(60))
+        await meet_a_defect(agent, store)
         await agent.dispose()
         await (await host.agent("a")).when_idle()
         assert trio.current_time() == 120
@@ -234,21 +215,15 @@ async def test_the_restart_policy_decides_about_the_first_fault(
 ) -> None:
     """A temporary agent is faulted by its first fault, the others are restarted."""
     async with living(store, script, supervision=Supervision(policy=policy)) as agent:
-        store.will(Fault.BROKEN)
-        with pytest.raises(ZeroDivisionError):
-            await agent.inject("x")
+        await meet_a_defect(agent, store)
         assert agent.is_faulted == (policy is Restart.TEMPORARY)
 
 
 async def test_a_host_with_a_faulted_agent_closes(store: FaultyStore, script: Script) -> None:
     """Nobody waits for an agent that was given up, whatever its turn does."""
     async with living(store, script, supervision=STRICT, shutdown_timeout=1000) as agent:
-        script.on("x", sleeping(60))
-        await agent.followup("x")
-        await settled()
-        store.will(Fault.BROKEN)
-        with pytest.raises(ZeroDivisionError):
-            await agent.inject("y")
+        await script.begin(agent, "x", sleeping(60))
+        await meet_a_defect(agent, store)
     assert trio.current_time() == 0
 
 
@@ -256,9 +231,7 @@ async def test_disposal_of_an_agent_that_faults_meanwhile_returns(store: FaultyS
     """A fault while the turn unwinds does not leave the disposer waiting, nor the agent registered."""
     async with hosted(store, script, supervision=STRICT) as host, trio.open_nursery() as nursery:
         agent = await host.create_agent("a")
-        script.on("x", stubborn(60))
-        await agent.followup("x")
-        await settled()
+        await script.begin(agent, "x", stubborn(60))
         nursery.start_soon(agent.dispose)
         await settled()
 

@@ -28,6 +28,7 @@ from whenidle_protocol.events import (
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+    from contextlib import AbstractContextManager
 
     from tests.actors.faulty_store import FaultyStore
     from whenidle_actors.agent import Agent
@@ -63,6 +64,12 @@ class Script(VirtualClock):
     def on(self, text: str, act: Act) -> None:
         """Write what a turn does when it gets the message `text`; without that it does nothing."""
         self.acts[text] = act
+
+    async def begin(self, agent: Agent, text: str, act: Act) -> None:
+        """Write what a turn does, send its message, and return when nothing more can happen without time."""
+        self.on(text, act)
+        await agent.followup(text)
+        await settled()
 
     @property
     def taken(self) -> list[list[str]]:
@@ -137,6 +144,14 @@ async def foreign(agent: Agent, text: str, *, wake: bool = False) -> None:
 
 class Crash(Exception):
     """The process died."""
+
+
+async def expecting(
+    failure: AbstractContextManager[object], call: Callable[..., Awaitable[object]], *given: Any
+) -> None:
+    """Call something that is to fail, as a task beside the test: `failure` is a `pytest.raises`."""
+    with failure:
+        await call(*given)
 
 
 async def settled() -> None:

@@ -22,6 +22,8 @@ from whenidle_protocol.task_settings import Caller
 from .worlds import NEW, START, T0, TaskWorld, call, create, every, once, seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from whenidle_protocol.task_record import Task
 
 
@@ -303,3 +305,33 @@ def _deliveries(world: TaskWorld) -> list[tuple[float, str | None]]:
     """Return when a task was delivered, and to which session."""
     told = (event for event in world.events if event.kind is EventKind.TASK_DELIVERED)
     return [((event.at - START).total_seconds(), event.session_id) for event in told]
+
+
+@pytest.mark.parametrize("remembered", [10_000, 1])
+async def test_a_session_with_tasks_on_many_pages_is_claimed_once(
+    world: TaskWorld, monkeypatch: pytest.MonkeyPatch, remembered: int
+) -> None:
+    """A sweep that finds it again looks no further; if it could not remember all, that costs a claim and no more."""
+    monkeypatch.setattr("whenidle_actors.task_deliveries._SWEEP", 2)
+    monkeypatch.setattr("whenidle_actors.task_deliveries._REMEMBERED", remembered)
+    world.turn_seconds = 1
+    async with world.host() as host:
+        for name in ("ada", "bob", "cyd"):
+            await host.create_agent(name)
+            for number in range(3):
+                await world.make(every(600, 10), by=name, title=f"{name} {number}")
+        read: list[str] = []
+        real = world.store.due_tasks_of
+
+        async def due_tasks_of(session_ids: Sequence[str], *args: Any, **options: Any) -> list[tuple[TaskRow, ...]]:
+            read.extend(session_ids)
+            return await real(session_ids, *args, **options)
+
+        monkeypatch.setattr(world.store, "due_tasks_of", due_tasks_of)
+        await world.wait(20)
+        if remembered > 1:
+            assert sorted(read) == ["ada", "bob", "cyd"]
+        assert sorted({(when, title) for when, title, _, _ in await world.delivered()}) == [
+            (10, f"{name} {number}") for name in ("ada", "bob", "cyd") for number in range(3)
+        ]
+        assert len(world.runs) == 3

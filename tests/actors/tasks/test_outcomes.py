@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, cast
+
 import attrs
 import pytest
 
+from whenidle_actors import message_fates
 from whenidle_actors.errors import StoreDamaged, UnknownSession
 from whenidle_actors.message_fates import delivery_outcomes, history_of
 from whenidle_actors.stores.base import Append, Batch
@@ -12,6 +15,9 @@ from whenidle_protocol.events import EventRecord
 from whenidle_protocol.message_history import Fate, MessageHistory
 
 from .worlds import NEW, TaskWorld, every, once
+
+if TYPE_CHECKING:
+    from whenidle_actors.stores.base import SessionSlice, Store
 
 
 async def outcomes(world: TaskWorld, task_id: str) -> list[MessageHistory | None]:
@@ -100,6 +106,40 @@ async def test_a_long_log_is_looked_through(world: TaskWorld) -> None:
         assert history is not None
         assert history.fate is Fate.COMPLETED
         assert await history_of(world.store, "root", "m9999") is None
+
+
+@pytest.mark.parametrize("first_end", [1, 3, 10, 10_000])
+async def test_the_end_of_a_log_tells_what_the_whole_does(
+    world: TaskWorld, monkeypatch: pytest.MonkeyPatch, first_end: int
+) -> None:
+    """However much of the log is read at first, outcomes are the same; and no more is read than what holds them."""
+    monkeypatch.setattr(message_fates, "_FIRST_END", first_end)
+    async with world.root() as agent:
+        for _ in range(50):
+            await agent.followup("x")
+        await world.wait(1)
+        task = await world.make(every(60, 10))
+        await world.wait(200)
+        found = await outcomes(world, task.id)
+        assert [history and history.turn for history in found] == [54, 53, 52, 51]
+        store = CountingReads(world.store)
+        (receipt, *_) = (await world.desk.receipts(task.id)).receipts
+        assert await delivery_outcomes(cast("Any", store), (receipt,)) == (found[0],)
+        assert max(store.lengths) <= max(first_end, 4 * 10)
+
+
+class CountingReads:
+    """Reads of a store, with how much they gave."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.lengths: list[int] = []
+
+    async def read(self, session_id: str, start: int = 0) -> SessionSlice:
+        """Read as the store does."""
+        part = await self.store.read(session_id, start)
+        self.lengths.append(len(part.records))
+        return part
 
 
 async def test_what_a_fork_inherited_is_not_its_own(world: TaskWorld) -> None:

@@ -15,7 +15,7 @@ from whenidle_actors.session import Session
 from whenidle_actors.stores.base import Append, Batch, Role, TaskWrite
 from whenidle_actors.stores.sqlite import SqliteStore
 from whenidle_actors.task_deliveries import TaskDeliveries
-from whenidle_actors.task_rounds import TaskRound
+from whenidle_actors.task_rounds import Keeping, Place, TaskRound
 from whenidle_protocol.agent_state import Phase
 from whenidle_protocol.events import EventRecord
 from whenidle_protocol.task_requests import UpdateTask
@@ -37,7 +37,7 @@ EACH_ONCE = {name: [1, 1] for name in NAMES}
 @pytest.fixture(autouse=True)
 def _small_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three sessions a round, so that seven take several."""
-    monkeypatch.setattr("whenidle_actors.task_deliveries._ROUND", 3)
+    monkeypatch.setattr("whenidle_actors.task_line._ROUND", 3)
     monkeypatch.setattr("whenidle_actors.task_rounds._AT_A_TIME", 2)
 
 
@@ -334,7 +334,7 @@ async def test_a_round_that_is_cancelled_while_it_reads_claims_nobody_any_more(a
         world.store.after_tasks = trio.sleep_forever
         deliveries = world.tasks._deliveries
         assert deliveries is not None
-        cut_off = TaskRound(deliveries._office, NAMES)
+        cut_off = TaskRound(deliveries._office, map(Place, NAMES), Keeping())
         async with trio.open_nursery() as nursery:
             nursery.start_soon(cut_off.prepare)
             await settled()
@@ -464,7 +464,7 @@ async def test_decisions_leave_room_by_the_number_of_tasks(world: TaskWorld, mon
         await world.advance(seconds(10))
         deliveries = world.tasks._deliveries
         assert deliveries is not None
-        prepared = TaskRound(deliveries._office, NAMES[:3])
+        prepared = TaskRound(deliveries._office, map(Place, NAMES[:3]), Keeping())
         async with trio.open_nursery() as nursery:
             nursery.start_soon(look)
             await prepared.prepare()
@@ -478,7 +478,7 @@ async def test_a_host_that_stops_restores_nobody_for_the_rounds_that_are_left(
     world: TaskWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Cold sessions of rounds that have not begun stay cold: a stop does not wait until all are read."""
-    monkeypatch.setattr("whenidle_actors.task_deliveries._ROUND", 1)
+    monkeypatch.setattr("whenidle_actors.task_line._ROUND", 1)
     async with world.host() as host:
         await populate(world, host, each=1)
     await world.advance(seconds(10))

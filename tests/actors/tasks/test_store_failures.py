@@ -15,6 +15,23 @@ if TYPE_CHECKING:
     from whenidle_actors.stores.base import Batch, TaskRow
 
 
+async def dues(world: TaskWorld) -> list[float]:
+    """Return the occurrences that were delivered, in seconds from the start."""
+    return [due for _, _, due, _ in await world.delivered()]
+
+
+def lose_connection_at_the_next_commit(world: TaskWorld) -> None:
+    """Let nothing be read any more from the next commit on, until the test says so."""
+    lost = False
+
+    async def lose_connection(_: Batch) -> None:
+        nonlocal lost
+        if not lost:
+            lost = world.store.unreadable_tasks = world.store.unreadable = True
+
+    world.store.before = lose_connection
+
+
 async def test_a_store_that_cannot_be_read_when_something_is_due_is_asked_again(world: TaskWorld) -> None:
     """With backoff, and what became due meanwhile arrives once."""
     async with world.root():
@@ -25,7 +42,7 @@ async def test_a_store_that_cannot_be_read_when_something_is_due_is_asked_again(
         await world.wait(30)
         assert [(due, missed) for _, _, due, missed in await world.delivered()] in ([(70, 1)], [(70, 1), (130, 0)])
         await world.wait(60)
-        assert [due for _, _, due, _ in await world.delivered()][-1] == 190
+        assert (await dues(world))[-1] == 190
 
 
 async def test_a_defect_of_the_store_while_sweeping_does_not_end_the_host(world: TaskWorld) -> None:
@@ -43,7 +60,7 @@ async def test_a_defect_of_the_store_while_sweeping_does_not_end_the_host(world:
         await world.wait(20)
         fail = False
         await world.wait(30)
-        assert [due for _, _, due, _ in await world.delivered()] == [10]
+        assert await dues(world) == [10]
 
 
 @pytest.mark.parametrize("target", [NEW, ONCE])
@@ -56,10 +73,10 @@ async def test_a_session_whose_creation_fails_or_may_have_failed_is_made_once(
         await world.make(every(300, 10), target)  # type: ignore[arg-type]
         world.store.fail(fate)
         await world.wait(20)
-        assert [due for _, _, due, _ in await world.delivered()] == [10]
+        assert await dues(world) == [10]
         assert len(world.runs) == 1
         await world.wait(300)
-        assert [due for _, _, due, _ in await world.delivered()] == [10, 310]
+        assert await dues(world) == [10, 310]
         assert len(world.runs) == 2
 
 
@@ -73,21 +90,14 @@ async def test_a_doubt_about_a_new_session_that_lasts_is_resolved_in_the_end(
         await world.make(every(300, 10), target)  # type: ignore[arg-type]
         world.store.fail(fate)
         await world.wait(9)
-        fate_met = False
-
-        async def lose_connection(_: Batch) -> None:
-            nonlocal fate_met
-            if not fate_met:
-                fate_met = world.store.unreadable_tasks = world.store.unreadable = True
-
-        world.store.before = lose_connection
+        lose_connection_at_the_next_commit(world)
         await world.wait(100)
         world.store.unreadable_tasks = world.store.unreadable = False
         await world.wait(60)
-        assert [due for _, _, due, _ in await world.delivered()] == [10]
+        assert await dues(world) == [10]
         assert len(world.runs) == 1
         await world.wait(300)
-        assert [due for _, _, due, _ in await world.delivered()] == [10, 310]
+        assert await dues(world) == [10, 310]
         assert len(world.runs) == 2
 
 
@@ -97,20 +107,13 @@ async def test_a_doubt_about_a_delivery_that_lasts_is_resolved_in_the_end(world:
     async with world.root():
         await world.make(every(300, 10))
         world.store.fail(fate)
-        fate_met = False
-
-        async def lose_connection(_: Batch) -> None:
-            nonlocal fate_met
-            if not fate_met:
-                fate_met = world.store.unreadable_tasks = world.store.unreadable = True
-
-        world.store.before = lose_connection
+        lose_connection_at_the_next_commit(world)
         await world.wait(100)
         world.store.unreadable_tasks = world.store.unreadable = False
         await world.wait(60)
-        assert [due for _, _, due, _ in await world.delivered()] == [10]
+        assert await dues(world) == [10]
         await world.wait(300)
-        assert [due for _, _, due, _ in await world.delivered()] == [10, 310]
+        assert await dues(world) == [10, 310]
         assert len(world.runs) == 2
 
 
@@ -137,4 +140,4 @@ async def test_a_session_that_cannot_be_read_is_tried_again(world: TaskWorld) ->
         await world.wait(600)
         world.store.unreadable = False
         await world.wait(30)
-        assert [due for _, _, due, _ in await world.delivered()] == [10]
+        assert await dues(world) == [10]

@@ -16,8 +16,8 @@ BUGS = (
     Mutant(
         "a-task-with-another-target-is-failed",
         "whenidle_actors.task_pursuit",
-        "            return self._read([row]) if row.session_id is None else []\n",
-        "            return self._read([row])\n",
+        "            return self._read([row], known) if row.session_id is None else []\n",
+        "            return self._read([row], known)\n",
         "a task whose target is changed as it comes due goes to the new one",
         ("tasks-targets",),
     ),

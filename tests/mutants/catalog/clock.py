@@ -21,9 +21,9 @@ CLOCK = (
     ),
     Mutant(
         "does-not-watch-for-steps",
-        "whenidle_clock.waiting",
-        "        await watch.wait()\n",
-        "        import trio\n\n        await trio.sleep_forever()\n",
+        "whenidle_clock.alarm",
+        "await watch.wait()\n",
+        "await trio.sleep_forever()\n",
         "a step forward fires what it passed",
         ("pacing",),
     ),

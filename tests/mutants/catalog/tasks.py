@@ -11,8 +11,8 @@ TASKS = (
     Mutant(
         "tasks-stay-due",
         DELIVERY,
-        "        scheduled_at=found.next_at or found.occurrence_at,\n",
-        "        scheduled_at=task.scheduled_at,\n",
+        '            "scheduled_at": found.next_at or found.occurrence_at,\n',
+        '            "scheduled_at": task.scheduled_at,\n',
         "an occurrence of a task is admitted once",
     ),
     Mutant(
@@ -33,8 +33,8 @@ TASKS = (
     Mutant(
         "tasks-miscount-what-was-missed",
         DELIVERY,
-        "        missed=task.missed + max(in_time - 1, 0),\n",
-        "        missed=task.missed + in_time,\n",
+        '            "missed": task.missed + max(in_time - 1, 0),\n',
+        '            "missed": task.missed + in_time,\n',
         "missed counts are right",
     ),
     Mutant(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Attention,
         Batch,
         Changes,
+        DueTask,
         ReceiptPage,
         Retention,
         SessionHeader,
@@ -198,6 +199,13 @@ class SqliteStore(Store):
         """See `Store.due_tasks`."""
         check_limit(limit)
         return await self._read(task_reading.read_due, until_millis, session_id, after, limit)
+
+    async def due_destinations(
+        self, until_millis: int, *, after: tuple[int, str] | None = None, limit: int = 500
+    ) -> tuple[DueTask, ...]:
+        """See `Store.due_destinations`."""
+        check_limit(limit)
+        return await self._read(task_reading.read_due_destinations, until_millis, after, limit)
 
     async def due_tasks_of(
         self, session_ids: Sequence[str], until_millis: int, *, limit: int = 500

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from whenidle_actors.errors import StoreDamaged, UnknownTask
-from whenidle_actors.stores.task_rows import Receipt, ReceiptPage, TaskPage, TaskRow
+from whenidle_actors.stores.task_rows import DueTask, Receipt, ReceiptPage, TaskPage, TaskRow
 
 if TYPE_CHECKING:
     import sqlite3
@@ -43,7 +43,7 @@ def read_page(connection: sqlite3.Connection, active: bool | None, limit: int, o
             rows += connection.execute(_ACTIVE, (limit, offset))
         if len(rows) < limit and max(offset, first) < total:
             rows += connection.execute(_OTHERS, (limit - len(rows), max(0, offset - first)))
-    return TaskPage(tuple(map(_task, rows)), total)
+    return TaskPage(tuple(map(_listed, rows)), total)
 
 
 _ACTIVE = (
@@ -76,6 +76,14 @@ def read_due(
     return tuple(map(_task, rows))
 
 
+def read_due_destinations(
+    connection: sqlite3.Connection, until_millis: int, after: tuple[int, str] | None, limit: int
+) -> tuple[DueTask, ...]:
+    """Return what `read_due` does for all sessions, without the tasks' texts."""
+    rows = connection.execute(_DUE_DESTINATIONS, (*(_BEFORE_ALL if after is None else after), until_millis, limit))
+    return tuple(map(_due_task, rows))
+
+
 def read_due_of(
     connection: sqlite3.Connection, session_ids: Sequence[str], until_millis: int, limit: int
 ) -> list[tuple[TaskRow, ...]]:
@@ -85,6 +93,10 @@ def read_due_of(
 
 _DUE = (
     f"SELECT {_ROW} FROM tasks INDEXED BY due_tasks "  # noqa: S608 - the columns are ours
+    "WHERE (next_millis, id) > (?, ?) AND next_millis <= ? ORDER BY next_millis, id LIMIT ?"
+)
+_DUE_DESTINATIONS = (
+    "SELECT id, next_millis, session_id FROM tasks INDEXED BY due_tasks "
     "WHERE (next_millis, id) > (?, ?) AND next_millis <= ? ORDER BY next_millis, id LIMIT ?"
 )
 _DUE_OF_SESSION = (
@@ -149,16 +161,44 @@ def _storable(task_id: str) -> str:
 
 
 def _task(row: tuple[Any, ...]) -> TaskRow:
-    task = TaskRow(*row)
-    if (
-        type(task.data) is not str
-        or type(task.updated_millis) is not int
-        or type(task.next_millis) not in {int, type(None)}
-        or type(task.session_id) not in {str, type(None)}
-        or type(task.creator) is not str
-    ):
-        raise StoreDamaged(f"task {task.id!r} is damaged: its row is not what was written")
+    """Return a task, damaged or not.
+
+    Raises:
+        StoreDamaged: it is damaged in such a way that it cannot be told when it comes due, or be deleted.
+    """
+    task = _listed(row)
+    if task.damage is not None and (type(row[2]) is not int or type(row[3]) not in {int, type(None)}):
+        raise StoreDamaged(f"task {task.id!r} is damaged: {task.damage}")
     return task
+
+
+def _listed(row: tuple[Any, ...]) -> TaskRow:
+    """Return a task of a page, damaged or not: it must not hide its neighbours."""
+    task_id, data, updated, following, session_id, creator = row
+    if (
+        type(data) is str
+        and type(updated) is int
+        and type(following) in {int, type(None)}
+        and type(session_id) in {str, type(None)}
+        and type(creator) is str
+        and type(task_id) is str
+    ):
+        return TaskRow(*row)
+    return TaskRow(
+        task_id if type(task_id) is str else repr(task_id),
+        data if type(data) is str else "",
+        updated if type(updated) is int else 0,
+        following if type(following) is int else None,
+        session_id if type(session_id) is str else None,
+        creator if type(creator) is str else "",
+        damage="its row is not what was written",
+    )
+
+
+def _due_task(row: tuple[Any, ...]) -> DueTask:
+    task_id, next_millis, session_id = row
+    sound = type(next_millis) is int and type(session_id) in {str, type(None)}
+    return DueTask(task_id, next_millis, session_id if sound else None)
 
 
 def _receipt(task_id: str, number: int, scheduled: Any, delivered: Any, data: Any) -> Receipt:
