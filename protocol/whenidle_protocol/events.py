@@ -24,6 +24,8 @@ from whenidle_protocol.task_json import struct_text
 from whenidle_protocol.wire import structure, unstructure
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from whenidle_protocol.schedule_change import Change
 
 SCHEDULE_CHANGE = "schedule/change"
@@ -140,6 +142,22 @@ class TurnStarted:
     attempt: int = field(validator=_positive)
 
 
+class _TurnStartedText(Struct, gc=False):
+    """The start of a turn as it is written, which `wire` would do in the same order."""
+
+    turn: int
+    claimed: tuple[str, ...]
+    attempt: int
+
+
+def _write_turn_started(event: TurnStarted) -> str | None:
+    """Return the payload of a start the quick way; None if it is not made of what its fields say."""
+    turn, claimed, attempt = event.turn, event.claimed, event.attempt
+    if type(claimed) is not tuple or any(type(each) is not str for each in claimed):
+        return None
+    return struct_text(_TurnStartedText(turn, claimed, attempt)) if _is_plain(turn) and _is_plain(attempt) else None
+
+
 @attrs.frozen
 class StepClaimed:
     """`turn/claim`: between two steps the open turn took these next-step messages."""
@@ -172,6 +190,34 @@ class TurnEnded:
     def __attrs_post_init__(self) -> None:
         if self.redeliver and self.outcome is not Outcome.INTERRUPTED:
             raise ValueError(f"redeliver is true for a turn that is {self.outcome}, not interrupted")
+
+
+class _TurnEndedText(Struct, gc=False, omit_defaults=True):
+    """The end of a turn as it is written, which `wire` would do in the same order."""
+
+    turn: int
+    outcome: Outcome
+    cause: str | None = None
+    redeliver: bool = False
+
+
+_END_TYPES: Final = ((int, Outcome, str, bool), (int, Outcome, type(None), bool))
+
+
+def _write_turn_ended(event: TurnEnded) -> str | None:
+    """Return the payload of an end the quick way; None if it is not made of what its fields say."""
+    values = event.turn, event.outcome, event.cause, event.redeliver
+    if tuple(map(type, values)) not in _END_TYPES or not _is_plain(event.turn):
+        return None
+    return struct_text(_TurnEndedText(*values))
+
+
+_MOST_PLAIN: Final = 10**12
+
+
+def _is_plain(number: int) -> bool:
+    """Return whether every writer of JSON writes a number alike, and every reader takes it."""
+    return type(number) is int and number < _MOST_PLAIN
 
 
 @attrs.frozen
@@ -223,6 +269,12 @@ _SHAPES: dict[str, type[Any]] = {
     "turn/note": TurnNoted,
 }
 _TYPES = {shape: name for name, shape in _SHAPES.items()}
+_QUICK_WRITERS: Final[dict[type[Any], Callable[[Any], str | None]]] = {
+    Message: _write_message,
+    TurnStarted: _write_turn_started,
+    TurnEnded: _write_turn_ended,
+}
+"""How those are written that are written most: with each message one of each."""
 KNOWN_TYPES = frozenset({*_SHAPES, SCHEDULE_CHANGE})
 """The event types this version writes and reads."""
 
@@ -237,10 +289,10 @@ def encode(event: Event, at_millis: int) -> EventRecord:
         return EventRecord(SCHEDULE_CHANGE, at_millis, stringify(event.payload))
     if isinstance(event, Ignored):
         return EventRecord(event.type, at_millis, stringify(event.payload), ignorable=True)
-    if isinstance(event, Message):
-        text = _write_message(event)
-        if text is not None:
-            return EventRecord("inbox/insert", at_millis, text)
+    write = _QUICK_WRITERS.get(type(event))
+    text = None if write is None else write(event)
+    if text is not None:
+        return EventRecord(_TYPES[type(event)], at_millis, text)
     payload = unstructure(event)
     structure(payload, type(event))
     return EventRecord(_TYPES[type(event)], at_millis, stringify(payload))

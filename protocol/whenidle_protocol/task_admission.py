@@ -50,7 +50,7 @@ def admit(tasks: Iterable[Task], now: datetime, settings: TaskSettings) -> Admis
 
     Tasks with the target `new` have a session for each occurrence: give each of them alone.
     """
-    ordered = sorted(tasks, key=lambda task: (task.scheduled_at, task.created_at, task.id))
+    ordered = sorted(tasks, key=delivery_order)
     dues: list[Due] = []
     skipped: list[Skipped] = []
     one_shot: Due | None = None
@@ -65,6 +65,11 @@ def admit(tasks: Iterable[Task], now: datetime, settings: TaskSettings) -> Admis
             dues.append(decided)
             one_shot = decided if once else one_shot
     return Admission(tuple(dues) if one_shot is None else (one_shot,), tuple(skipped))
+
+
+def delivery_order(task: Task) -> tuple[datetime, datetime, str]:
+    """Return what tasks for one session are sorted by: next occurrence, then the order they were made in."""
+    return task.scheduled_at, task.created_at, task.id
 
 
 class _Receipt(Struct, rename="camel", gc=False):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from whenidle_clock.instants import format_instant
 from whenidle_protocol.errors import TaskCode, ToolError
+from whenidle_protocol.task_listing import DamagedTask
 from whenidle_protocol.task_local_time import format_local
 from whenidle_protocol.task_rules import timing_fields
 from whenidle_protocol.task_schemas import DECLARED
@@ -58,20 +59,34 @@ def task_answer(task: Task) -> dict[str, Any]:
     return answer
 
 
-def list_answer(tasks: Sequence[Task], total: int, request: ListTasks) -> dict[str, Any]:
+def list_answer(entries: Sequence[Task | DamagedTask], total: int, request: ListTasks) -> dict[str, Any]:
     """Return one page of tasks, in the order given (SPEC 6.4).
 
+    A damaged task has its place, so that `shown`, `total` and the next offset are right; see `entry_answer`.
+
     Args:
-        tasks: those of the page.
+        entries: those of the page.
         total: how many there are on all pages.
         request: what was asked for.
     """
     return {
-        "items": [task_answer(task) for task in tasks],
-        "shown": len(tasks),
+        "items": [entry_answer(entry) for entry in entries],
+        "shown": len(entries),
         "total": total,
         "limit": request.limit,
         "offset": request.offset,
+    }
+
+
+def entry_answer(entry: Task | DamagedTask) -> dict[str, Any]:
+    """Return one item of a page: the task, or that it is damaged, as `{id, code, message}`."""
+    if not isinstance(entry, DamagedTask):
+        return task_answer(entry)
+    return {
+        "id": entry.id,
+        "code": TaskCode.INTERNAL_ERROR.value,
+        "message": "This task is damaged and cannot be read. It does not come due, and can only be deleted; "
+        "tell the user.",
     }
 
 

@@ -74,13 +74,18 @@ def page() -> dict[str, Any]:
     """Return the schema of a page of tasks."""
     return _closed(
         {
-            "items": {"type": "array", "items": task()},
+            "items": {"type": "array", "items": {"anyOf": [task(), _damaged()]}},
             "shown": _COUNT,
             "total": _COUNT,
             "limit": _COUNT,
             "offset": _COUNT,
         }
     )
+
+
+def _damaged() -> dict[str, Any]:
+    """Return the schema of a task on a page that cannot be read."""
+    return _closed({"id": _TEXT, "code": {"const": TaskCode.INTERNAL_ERROR.value}, "message": _TEXT})
 
 
 def deletion() -> dict[str, Any]:

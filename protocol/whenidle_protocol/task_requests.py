@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import attrs
 
+from whenidle_protocol.task_choices import to_gap_or_none, to_overlap, whole_number
+from whenidle_protocol.task_record import TargetKind
+
 if TYPE_CHECKING:
     from datetime import datetime
 
     from whenidle_clock.zones import Gap, Overlap
     from whenidle_protocol.rules.kinds import Rule
-    from whenidle_protocol.task_record import TargetKind
 
 MAX_TITLE: Final = 120
 """Characters of a title (SPEC 6.2)."""
@@ -23,15 +25,19 @@ MAX_LIMIT: Final = 500
 
 @attrs.frozen
 class CreateTask:
-    """A task to be made. What a tool cannot say follows the host's choice."""
+    """A task to be made. What a tool cannot say follows the host's choice.
+
+    Raises:
+        ValueError: `catch_up_seconds` is no whole number or below 0, or there is no such target or policy.
+    """
 
     title: str
     prompt: str
     rule: Rule
-    target: TargetKind
-    gap: Gap | None = None
-    overlap: Overlap | None = None
-    catch_up_seconds: int | None = None
+    target: TargetKind = attrs.field(converter=TargetKind)
+    gap: Gap | None = attrs.field(default=None, converter=to_gap_or_none)
+    overlap: Overlap | None = attrs.field(default=None, converter=to_overlap)
+    catch_up_seconds: int | None = attrs.field(default=None, validator=whole_number(0))
 
 
 @attrs.frozen
@@ -52,13 +58,17 @@ class ViewTask:
 
 @attrs.frozen
 class UpdateTask:
-    """A change of one task; None leaves a field as it is."""
+    """A change of one task; None leaves a field as it is.
+
+    Raises:
+        ValueError: there is no such target.
+    """
 
     id: str
     title: str | None = None
     prompt: str | None = None
     rule: Rule | None = None
-    target: TargetKind | None = None
+    target: TargetKind | None = attrs.field(default=None, converter=attrs.converters.optional(TargetKind))
     active: bool | None = None
     expected_updated_at: datetime | None = None
     """The change is refused if the task has another `updated_at`."""

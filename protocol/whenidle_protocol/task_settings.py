@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 import attrs
-from attrs.validators import ge, optional
 
 from whenidle_clock.zones import Gap, Overlap
+from whenidle_protocol.task_choices import to_gap, to_overlap, whole_number
 from whenidle_protocol.tools import MAX_PROMPT_BYTES
 
 MIN_SPACING_SECONDS: Final = 60
@@ -19,22 +19,22 @@ class TaskSettings:
     """The choices of a host; the defaults are those of the contract.
 
     Raises:
-        ValueError: a bound is below 0, or the spacing below one minute.
+        ValueError: a bound is no whole number or below 0, the spacing is below one minute, or there is no such policy.
     """
 
-    gap: Gap = Gap.SKIP
+    gap: Gap = attrs.field(default=Gap.SKIP, converter=to_gap)
     """What recurring rules do with local times that clocks skip (SPEC 1.6)."""
-    overlap: Overlap | None = None
+    overlap: Overlap | None = attrs.field(default=None, converter=to_overlap)
     """What they do with local times that clocks show twice; None for the default of their frequency (SPEC 6.6)."""
-    catch_up_seconds: int | None = attrs.field(default=None, validator=optional(ge(0)))
+    catch_up_seconds: int | None = attrs.field(default=None, validator=whole_number(0))
     """How late an occurrence of a recurring task may be delivered; None for no bound (SPEC 6.7)."""
-    spacing_seconds: int = attrs.field(default=MIN_SPACING_SECONDS, validator=ge(MIN_SPACING_SECONDS))
+    spacing_seconds: int = attrs.field(default=MIN_SPACING_SECONDS, validator=whole_number(MIN_SPACING_SECONDS))
     """How far apart the occurrences of a task with the target `new` must be (SPEC 6.6)."""
-    max_active: int | None = attrs.field(default=None, validator=optional(ge(0)))
+    max_active: int | None = attrs.field(default=None, validator=whole_number(0))
     """How many tasks of the host may be active; None for no bound (SPEC 6.9)."""
-    max_active_per_session: int | None = attrs.field(default=None, validator=optional(ge(0)))
+    max_active_per_session: int | None = attrs.field(default=None, validator=whole_number(0))
     """How many tasks created by one session may be active; None for no bound (SPEC 6.9)."""
-    max_prompt_bytes: int = MAX_PROMPT_BYTES
+    max_prompt_bytes: int = attrs.field(default=MAX_PROMPT_BYTES, validator=whole_number(1))
     """The longest prompt, in bytes of UTF-8."""
 
 

@@ -6,16 +6,23 @@ import itertools
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
+import attrs
+
+from .periods import EveryDay, Ring
 from .seconds import LAST_YEAR, year_of_day
 from .years import WEEK, bits_of, month_bounds, year_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from .periods import Periods
     from .years import Year
 
+K = TypeVar("K")
 T = TypeVar("T")
+
+_WEEKS_OF_YEAR: Final = 54
+"""So many weeks can have a day in a year."""
 
 CYCLE: Final = 400
 """So many years are a whole number of minutes, hours, days, weeks and months, and the next ones are like them."""
@@ -25,8 +32,8 @@ _CYCLE_START: Final = 2000
 _KEPT: Final = 1024
 """How many years or days a calendar remembers, so that a walk through millennia keeps its memory flat."""
 
-_KEPT_CHOICES: Final = 32
-"""The same for years of which each chosen day is remembered with its times."""
+_KEPT_CHOICES: Final = 64
+"""The same for kinds of years of which each chosen day is remembered with its times; of all years there are 28."""
 
 
 class Calendar(Protocol):
@@ -34,16 +41,24 @@ class Calendar(Protocol):
 
     @property
     @abstractmethod
-    def even(self) -> int:
-        """How many times each day of the calendar has; 0 if that depends on the day."""
+    def most_a_day(self) -> int:
+        """No day has more matches."""
 
     @abstractmethod
     def days(self, year: int) -> int:
         """Return the days of the year that have a match, as bits from 1 January on."""
 
     @abstractmethod
+    def count(self, year: int, days: int) -> int:
+        """Return how many matches there are on some of those days."""
+
+    @abstractmethod
+    def most_a_year(self) -> int:
+        """Return a number of matches that no year exceeds; takes as long as reckoning each kind of year once."""
+
+    @abstractmethod
     def impossible(self) -> bool:
-        """Whether no year at all has a day that the parts about days allow."""
+        """Whether no year at all has what the parts ask for, whatever the interval."""
 
     @abstractmethod
     def skip(self, year: int) -> int:
@@ -71,7 +86,13 @@ class DayFilter:
 
     def impossible(self) -> bool:
         """Whether no year has a day, among all the kinds of years there are."""
-        return not any(self.days(year) for year in range(_CYCLE_START, _CYCLE_START + CYCLE))
+        return not self.most()
+
+    def most(self) -> int:
+        """Return the most days that any year has, among all the kinds of years there are."""
+        for year in range(_CYCLE_START, _CYCLE_START + CYCLE):
+            self.days(year)
+        return max(days.bit_count() for days in self._known.values())
 
 
 class PlainCalendar(Calendar):
@@ -82,7 +103,7 @@ class PlainCalendar(Calendar):
         self._known: dict[int, int] = {}
 
     @property
-    def even(self) -> int:
+    def most_a_day(self) -> int:
         """How many times each day has."""
         return len(self._times)
 
@@ -95,6 +116,18 @@ class PlainCalendar(Calendar):
                 found &= self._periods.days(year)
             keep(self._known, year, found)
         return found
+
+    def allowed(self, year: int) -> int:
+        """Return the days of the year that pass the filter, in whatever period."""
+        return self._allowed.days(year)
+
+    def count(self, year: int, days: int) -> int:  # noqa: ARG002 - all years are alike
+        """Return how many matches there are on some days."""
+        return days.bit_count() * len(self._times)
+
+    def most_a_year(self) -> int:
+        """Return what the year has in which most days pass the filter."""
+        return self._allowed.most() * self.most_a_day
 
     def impossible(self) -> bool:
         """Whether no year has a day that passes the filter."""
@@ -112,15 +145,46 @@ class PlainCalendar(Calendar):
 class UnitCalendar(PlainCalendar):
     """Hours or minutes that repeat across days: the times depend on the day's place in a ring of days.
 
-    `units_of` tells the seconds of the day at a place; `size` is how many places there are.
+    `units_of` tells the seconds of the day at a place; `size` is how many places there are, and `numbers` how many
+    matches each of those has that have any.
     """
 
-    def __init__(
-        self, allowed: DayFilter, periods: Periods, size: int, origin: int, units_of: Callable[[int], Sequence[int]]
+    def __init__(  # noqa: PLR0913, PLR0917 - two calendars in one
+        self,
+        allowed: DayFilter,
+        periods: Periods,
+        size: int,
+        origin: int,
+        units_of: Callable[[int], Sequence[int]],
+        numbers: Mapping[int, int],
     ) -> None:
         super().__init__(allowed, periods, units_of(0) if size == 1 else ())
-        self._size, self._origin, self._units_of = size, origin, units_of
+        self._size, self._origin, self._units_of, self._numbers = size, origin, units_of, numbers
         self._days: dict[int, Sequence[int]] = {}
+        self._steps: list[tuple[int, Periods]] | None = None
+        """By how much more than the days before the days of a set have, the first of the sets being all days."""
+
+    @property
+    def most_a_day(self) -> int:
+        """How many times the fullest day has."""
+        return max(self._numbers.values(), default=0)
+
+    def count(self, year: int, days: int) -> int:
+        """Return how many matches there are on some days."""
+        if self._size == 1:
+            return super().count(year, days)
+        if self._steps is None:
+            self._steps = self._count_steps()
+        return sum(step * (days & places.days(year)).bit_count() for step, places in self._steps)
+
+    def _count_steps(self) -> list[tuple[int, Periods]]:
+        steps: list[tuple[int, Periods]] = []
+        reached = 0
+        for number in sorted(set(self._numbers.values())):
+            places = [place for place, each in self._numbers.items() if each >= number]
+            steps.append((number - reached, EveryDay() if not reached else Ring(self._size, places, self._origin)))
+            reached = number
+        return steps
 
     def times(self, day: int) -> Sequence[int]:
         """Return the times of that day."""
@@ -132,6 +196,23 @@ class UnitCalendar(PlainCalendar):
             found = self._units_of(place)
             keep(self._days, place, found)
         return found
+
+
+@attrs.frozen
+class _Choice:
+    """What is chosen from the periods that begin in a year. Days are counted from its 1 January."""
+
+    times: dict[int, list[int]]
+    """The times of each chosen day."""
+    bits: int
+    """Those days."""
+    inside: int
+    """How many matches lie in the year itself."""
+    beyond: int
+    """How many lie in the year after."""
+
+
+_NOTHING: Final = _Choice({}, 0, 0, 0)
 
 
 class ChosenCalendar(Calendar):
@@ -146,28 +227,41 @@ class ChosenCalendar(Calendar):
     ) -> None:
         self._whole, self._positions, self._sets = whole, positions, sets
         self._all_times = whole.times(0)
-        self._years: dict[int, dict[int, list[int]]] = {}
+        self._years: dict[int, _Choice] = {}
+        self._choices: dict[tuple[int, int, int], _Choice] = {}
+        """By what a choice depends on: the days to choose from, and how the year is cut."""
         self._picked: dict[int, dict[int, list[int]]] = {}
 
     @property
-    def even(self) -> int:
-        """Not the same for all days."""
-        return 0
+    def most_a_day(self) -> int:
+        """How many times a day has to choose from, or else how many are chosen."""
+        return min(len(self._all_times), len(self._positions))
 
     def days(self, year: int) -> int:
         """Return the days of the year that have a match."""
         if not self._whole.days(year):
             return 0
-        start, end = year_at(year).start, year_at(year).length
-        found = 0
-        for day in (*self._chosen(year - 1), *self._chosen(year)):
-            if 0 <= day - start < end:
-                found |= 1 << (day - start)
-        return found
+        about = year_at(year)
+        return self._chosen(year - 1).bits >> about.length_before | self._chosen(year).bits & about.full
+
+    def count(self, year: int, days: int) -> int:
+        """Return how many matches there are on some days."""
+        if days == self.days(year):
+            return self._chosen(year - 1).beyond + self._chosen(year).inside
+        start = year_at(year).start
+        return sum(len(self.times(start + place)) for place in bits_of(days))
+
+    def most_a_year(self) -> int:
+        """Return what a year has to choose from, or else what is chosen from its weeks."""
+        return min(self._whole.most_a_year(), _WEEKS_OF_YEAR * len(self._positions))
 
     def impossible(self) -> bool:
-        """Whether there is nothing to choose from."""
-        return self._whole.impossible()
+        """Whether no period has a match at one of the positions.
+
+        An interval takes or leaves whole periods, so all of them are looked at.
+        """
+        years = range(_CYCLE_START, _CYCLE_START + CYCLE)
+        return not any(self._choice(year, self._whole.allowed).bits for year in years)
 
     def skip(self, year: int) -> int:
         """Return the first year from `year` on with a period to choose from."""
@@ -176,27 +270,45 @@ class ChosenCalendar(Calendar):
     def times(self, day: int) -> Sequence[int]:
         """Return the times of that day."""
         year = year_of_day(day)
-        return self._chosen(year).get(day) or self._chosen(year - 1)[day]
+        place, about = day - year_at(year).start, year_at(year)
+        return self._chosen(year).times.get(place) or self._chosen(year - 1).times[place + about.length_before]
 
-    def _chosen(self, year: int) -> dict[int, list[int]]:
-        """Return the times of each day chosen from the periods that begin in the year."""
+    def _chosen(self, year: int) -> _Choice:
+        """Return what is chosen from the periods that begin in the year."""
         found = self._years.get(year)
         if found is None:
-            found = self._choose(year) if year > 0 else {}
-            keep(self._years, year, found, _KEPT_CHOICES)
+            found = self._choice(year, self._whole.days) if year > 0 else _NOTHING
+            keep(self._years, year, found)
         return found
 
-    def _choose(self, year: int) -> dict[int, list[int]]:
-        about, chosen = year_at(year), dict[int, list[int]]()
-        days = self._whole.days(year)
+    def _choice(self, year: int, days_of: Callable[[int], int]) -> _Choice:
+        """Return what is chosen from the days that `days_of` gives for a year and the one after it."""
+        about = year_at(year)
+        days = days_of(year)
         if year < LAST_YEAR:
-            days |= self._whole.days(year + 1) << about.length
-        for first, end in self._sets(about) if days else ():
-            bits = days >> first & (1 << (end - first)) - 1
-            if bits:
-                for day, times in self._pick(bits).items():
-                    chosen[about.start + first + day] = times
-        return chosen
+            days |= days_of(year + 1) << about.length
+        if not days:
+            return _NOTHING
+        key = days, about.weekday, about.length
+        found = self._choices.get(key)
+        if found is None:
+            found = self._choose(about, days)
+            keep(self._choices, key, found, _KEPT_CHOICES)
+        return found
+
+    def _choose(self, about: Year, days: int) -> _Choice:
+        chosen, bits, inside, beyond = dict[int, list[int]](), 0, 0, 0
+        for first, end in self._sets(about):
+            period = days >> first & (1 << (end - first)) - 1
+            for place, times in self._pick(period).items() if period else ():
+                day = first + place
+                chosen[day] = times
+                bits |= 1 << day
+                if day < about.length:
+                    inside += len(times)
+                else:
+                    beyond += len(times)
+        return _Choice(chosen, bits, inside, beyond)
 
     def _pick(self, bits: int) -> dict[int, list[int]]:
         """Return what the positions take of a period with these days."""
@@ -233,7 +345,7 @@ def weeks_of(week_start: int) -> Callable[[Year], Iterable[tuple[int, int]]]:
     return cut
 
 
-def keep(known: dict[int, T], key: int, value: T, most: int = _KEPT) -> None:
+def keep(known: dict[K, T], key: K, value: T, most: int = _KEPT) -> None:
     """Remember a value, and forget all others if there are too many."""
     if len(known) >= most:
         known.clear()

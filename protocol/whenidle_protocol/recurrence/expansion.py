@@ -6,8 +6,8 @@ day parts allow. What a rule leaves open, its DTSTART tells.
 
 from __future__ import annotations
 
-import itertools
 import math
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
 from . import years
@@ -27,7 +27,7 @@ from .recur import Frequency, Recur, Weekday
 from .seconds import DAY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from .years import Year
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 _HOUR: Final = 3600
 _MINUTE: Final = 60
 
+_WEEKS_OF_MONTH: Final = 5
+_WEEKS_OF_YEAR: Final = 53
+"""No weekday comes more often in one."""
 
 _PERIODS_OF_CYCLE: Final = {
     Frequency.YEARLY: CYCLE,
@@ -79,6 +82,8 @@ def _days_of(recur: Recur, start: datetime) -> Callable[[Year], int]:
         if recur.frequency is Frequency.YEARLY:
             by_month = by_month or (start.month,)
 
+    weekdays_by_nth = _weekdays_by_nth(by_day, _WEEKS_OF_MONTH if _counts_by_month(recur) else _WEEKS_OF_YEAR)
+
     def reckon(year: Year) -> int:
         days = year.full
         if by_month:
@@ -90,25 +95,36 @@ def _days_of(recur: Recur, start: datetime) -> Callable[[Year], int]:
         if recur.by_week_no:
             days &= years.weeks(year, recur.by_week_no, recur.week_start)
         if by_day:
-            days &= _weekdays(year, by_day, _bounds_for_nth(year, recur))
+            days &= _weekdays(year, weekdays_by_nth, _bounds_for_nth(year, recur))
         return days
 
     return reckon
 
 
+def _weekdays_by_nth(wanted: Iterable[Weekday], last: int) -> Mapping[int, Iterable[int]]:
+    """Return the weekdays by their number, without those whose number is beyond the last."""
+    found: defaultdict[int, set[int]] = defaultdict(set)
+    for each in wanted:
+        if abs(each.nth) <= last:
+            found[each.nth].add(each.day)
+    return found
+
+
 def _bounds_for_nth(year: Year, recur: Recur) -> Sequence[int]:
     """Return what "the nth weekday" is the nth of: each month, or the year."""
-    if recur.frequency is Frequency.MONTHLY or recur.by_month:
-        return years.month_bounds(year.leap)
-    return (0, year.length)
+    return years.month_bounds(year.leap) if _counts_by_month(recur) else (0, year.length)
 
 
-def _weekdays(year: Year, wanted: Iterable[Weekday], bounds: Sequence[int]) -> int:
-    days = years.weekdays(year, [each.day for each in wanted if not each.nth])
-    for each in wanted:
-        if each.nth:
-            for first, end in itertools.pairwise(bounds):
-                days |= years.nth_weekday(year, each.day, each.nth, first, end)
+def _counts_by_month(recur: Recur) -> bool:
+    return recur.frequency is Frequency.MONTHLY or bool(recur.by_month)
+
+
+def _weekdays(year: Year, wanted: Mapping[int, Iterable[int]], bounds: Sequence[int]) -> int:
+    """Return the days on weekdays that are wanted under their number, or under 0 for each of them."""
+    days = 0
+    for nth, weekdays in wanted.items():
+        among = years.nth_weeks(nth, bounds) if nth else year.full
+        days |= years.weekdays(year, weekdays) & among if among else 0
     return days
 
 
@@ -155,7 +171,9 @@ def _units(recur: Recur, start: datetime, allowed: DayFilter) -> Calendar:
     common = math.gcd(units, interval)
     size = interval // common
     inverse = pow(units // common, -1, size)
-    places = {(anchor - unit) // common * inverse % size for unit in wanted if (anchor - unit) % common == 0}
+    numbers = Counter(
+        (anchor - unit) // common * inverse % size for unit in wanted if offsets and (anchor - unit) % common == 0
+    )
     origin = start.toordinal()
 
     chosen = frozenset(wanted)
@@ -167,9 +185,10 @@ def _units(recur: Recur, start: datetime, allowed: DayFilter) -> Calendar:
         ]
 
     periods: Periods = NoDay()
-    if places and offsets:
-        periods = EveryDay() if len(places) == size else Ring(size, places, origin)
-    return UnitCalendar(allowed, periods, size, origin, units_of)
+    if numbers:
+        periods = EveryDay() if len(numbers) == size else Ring(size, numbers, origin)
+    matches = {place: number * len(offsets) for place, number in numbers.items()}
+    return UnitCalendar(allowed, periods, size, origin, units_of, matches)
 
 
 def _positions(values: Sequence[int], positions: Iterable[int]) -> list[int]:

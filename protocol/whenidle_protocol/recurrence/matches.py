@@ -10,7 +10,7 @@ import bisect
 from typing import TYPE_CHECKING
 
 from .seconds import DAY, HIGHEST, LOWEST, year_of_day
-from .years import bits_of, year_at
+from .years import span, year_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +26,23 @@ class Matches:
         self.begin: int = begin
         self._known = (0, 0, 0)
         self._empty = (0, 0)
+        self._most_a_year: int | None = None
+
+    def impossible(self) -> bool:
+        """Whether no year has what the parts ask for, so that a search need not begin."""
+        return self._calendar.impossible()
+
+    @property
+    def most_a_day(self) -> int:
+        """No day has more matches; at least 1."""
+        return max(1, self._calendar.most_a_day)
+
+    @property
+    def most_a_year(self) -> int:
+        """No year has more matches; at least 1."""
+        if self._most_a_year is None:
+            self._most_a_year = max(1, self._calendar.most_a_year())
+        return self._most_a_year
 
     def first(self, start: int, end: int = HIGHEST + 1) -> int | None:
         """Return the first match from `start` up to and without `end`."""
@@ -101,15 +118,14 @@ class Matches:
 
     def _count_days(self, day: int, end: int) -> int:
         """Return the number of matches on whole days."""
-        total, even = 0, self._calendar.even
+        total = 0
         while day < end:
             first_day, next_year, days = self._days_around(day)
             close = min(end, next_year)
-            days = days >> (day - first_day) & (1 << (close - day)) - 1
-            if even:
-                total += days.bit_count() * even
-            else:
-                total += sum(len(self._calendar.times(day + place)) for place in bits_of(days))
+            if close - day < next_year - first_day:
+                days &= span(day - first_day, close - first_day)
+            if days:
+                total += self._calendar.count(year_of_day(day), days)
             day = close
         return total
 

@@ -146,7 +146,7 @@ def _in_range(name: str, item: str, low: int, high: int) -> int:
 
 
 def _by_day(value: str) -> tuple[Weekday, ...]:
-    return tuple(sorted({_weekday(item) for item in value.split(",")}))
+    return tuple(sorted({_weekday(item) for item in value.split(",")}, key=lambda each: (each.day, each.nth)))
 
 
 def _weekday(item: str) -> Weekday:

@@ -108,6 +108,8 @@ class Ring:
 
     def skip(self, year: int) -> int:
         """Return the year of the next such day."""
+        if self._size < _YEAR:
+            return year
         start = year_at(year).start
         place = (start - self._origin) % self._size
         following = bisect.bisect_left(self._places, place)

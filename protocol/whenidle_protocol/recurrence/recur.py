@@ -30,7 +30,7 @@ class Frequency(enum.Enum):
         return self in {Frequency.HOURLY, Frequency.MINUTELY}
 
 
-@attrs.frozen(order=True)
+@attrs.frozen
 class Weekday:
     """A value of BYDAY."""
 

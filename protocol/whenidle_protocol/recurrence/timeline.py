@@ -29,6 +29,12 @@ _PATIENCE: Final = 400
 """How many stretches with a local match but no instant are passed before a search ends: a rule whose every
 match is skipped by clocks has found none in so many years of one match each."""
 
+_MOST_YEARS: Final = 64
+"""So many years are counted at a time, unless no fewer can reach a COUNT: few enough to find its place in them."""
+
+_LONGEST_YEAR: Final = 366
+_SHORTEST_YEAR: Final = 365 * DAY
+
 
 @attrs.frozen
 class Limits:
@@ -64,6 +70,8 @@ class Timeline:
         self._left = limits.count
         self._stretch = stretch_at(zone, self.begin)
         self._counted_to = self.begin
+        self._safe_to = self.begin - 1
+        """Up to here COUNT is not passed."""
 
     def stretch(self, at: int) -> Stretch:
         """Return the stretch of the zone that holds the instant, at once if it held the one asked for before."""
@@ -188,12 +196,21 @@ class Timeline:
             if low < high:
                 total += sum(not self.shows(match - stretch.before, stretch) for match in self._listed(low, high))
             start = close
+            if start < end:  # pass over stretches without a match
+                match = self.matches.first(start - MAX_OFFSET)
+                start = end if match is None else max(start, match - MAX_OFFSET)
         return total
 
     def _use_up(self, upto: int) -> None:
-        """Count occurrences, year by year and each once, until all that hold `upto` are, or COUNT is reached."""
-        while self._left is not None and self._counted_to <= min(upto, self.end):
-            year = year_at(year_of_day(self._counted_to // DAY))
+        """Count occurrences, each once and some years at a time, until COUNT is reached or `upto` is passed."""
+        years = 1
+        while self._left is not None and self._safe_to < upto and self._safe_to < self.end:
+            self._safe_to = self._out_of_reach()
+            if self._safe_to >= min(upto, self.end):
+                return
+            first, last = (year_of_day(at // DAY) for at in (self._counted_to, min(upto, self.end)))
+            ahead = max(years, self._left // (self.matches.most_a_day * _LONGEST_YEAR))
+            year = year_at(min(first + ahead - 1, last))
             close = (year.start + year.length) * DAY
             number = self._count(self._counted_to, close)
             if number >= self._left:
@@ -201,15 +218,25 @@ class Timeline:
                 self._left = None
             else:
                 self._left -= number
-                self._counted_to = close
+                self._counted_to, self._safe_to = close, close - 1
+                years = min(years * 2, _MOST_YEARS)
+
+    def _out_of_reach(self) -> int:
+        """Return a second up to which there are no more than COUNT allows, if each day or year had all that any has."""
+        assert self._left is not None  # noqa: S101 - or nothing is counted
+        needed = self._left // (1 + (self.overlap is Overlap.BOTH))
+        days, years = needed // self.matches.most_a_day, needed // self.matches.most_a_year
+        # The first and the last may be entered in the middle, and local time lies beside that of UTC.
+        return self._counted_to - 1 + max(0, (days - 2) * DAY - 2 * MAX_OFFSET, (years - 2) * _SHORTEST_YEAR)
 
     def _nth(self, number: int, start: int, end: int) -> int:
         """Return the occurrence with that number, counted from `start` on; there are so many before `end`."""
         low, high = start, end
         while high - low > 1:
             middle = (low + high) // 2
-            if self._count(start, middle) >= number:
+            passed = self._count(low, middle)
+            if passed >= number:
                 high = middle
             else:
-                low = middle
+                low, number = middle, number - passed
         return low

@@ -51,9 +51,10 @@ def year_at(year: int) -> Year:
     """Return the year 1 to 9999."""
     start = date(year, 1, 1).toordinal()
     weekday = (start - 1) % WEEK
-    before, length, after = (365 + calendar.isleap(each) for each in (year - 1, year, year + 1))
+    leap = calendar.isleap(year)
+    before, length, after = 365 + calendar.isleap(year - 1), 365 + leap, 365 + calendar.isleap(year + 1)
     kind = (weekday, before, length, after)
-    return Year(start, weekday, calendar.isleap(year), length, (1 << length) - 1, before, after, kind)
+    return Year(start, weekday, leap, length, (1 << length) - 1, before, after, kind)
 
 
 def bits_of(days: int) -> list[int]:
@@ -115,13 +116,18 @@ def weekdays(year: Year, wanted: Iterable[int]) -> int:
     return days & year.full
 
 
-def nth_weekday(year: Year, weekday: int, nth: int, first: int, end: int) -> int:
-    """Return the nth such weekday, from the begin (1) or the end (-1) of the days `first` up to `end`."""
-    if nth > 0:
-        day = first + (weekday - year.weekday - first) % WEEK + WEEK * (nth - 1)
-    else:
-        day = end - 1 - (year.weekday + end - 1 - weekday) % WEEK + WEEK * (nth + 1)
-    return 1 << day if first <= day < end else 0
+def nth_weeks(nth: int, bounds: Iterable[int]) -> int:
+    """Return the nth seven days, from the begin (1) or the end (-1), of each part that the bounds cut a year into.
+
+    Each weekday comes once in seven days, and there it is the nth of its part.
+    """
+    days = 0
+    for first, end in itertools.pairwise(bounds):
+        if nth > 0:
+            days |= span(first + WEEK * (nth - 1), min(first + WEEK * nth, end))
+        else:
+            days |= span(max(first, end + WEEK * nth), end + WEEK * (nth + 1))
+    return days
 
 
 def weeks(year: Year, wanted: Iterable[int], week_start: int) -> int:

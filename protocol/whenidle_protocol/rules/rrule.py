@@ -104,4 +104,4 @@ class RRuleRule(LocalRule):
 
     def _begin_of_year_in(self, years: int) -> int:
         year = self.start.local.year + years
-        return HIGHEST if year > LAST_YEAR else year_at(year).start * DAY
+        return HIGHEST + 1 if year > LAST_YEAR else year_at(year).start * DAY

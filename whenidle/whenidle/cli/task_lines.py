@@ -12,6 +12,7 @@ from whenidle.cli.rule_options import WEEKDAYS
 from whenidle.cli.text import duration, shortened, until, visible
 from whenidle_clock import format_instant
 from whenidle_protocol.rules.kinds import Rule
+from whenidle_protocol.task_listing import DamagedTask
 from whenidle_protocol.task_local_time import format_local
 from whenidle_protocol.task_record import Target, TargetKind, Task, TaskStatus
 from whenidle_protocol.task_rules import timing_fields
@@ -97,6 +98,12 @@ def table(tasks: Sequence[Task], now: datetime) -> list[Text]:
         for task in tasks
     ]
     return columns(heads, rows)
+
+
+def damage_line(task: DamagedTask) -> str:
+    """Return what is wrong with a task that cannot be read, and what to do about it."""
+    name = visible(task.id)
+    return f"{shortened(task.reason, TEXT_LIMIT)}; it does not come due, and `whenidle task delete {name}` removes it"
 
 
 def _cut(text: str) -> str:

@@ -7,9 +7,10 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from whenidle.cli.arguments import DEFAULT_STORE, Json, Store, TaskId, existing_store
+from whenidle.cli.exits import Exit
 from whenidle.cli.output import Output
 from whenidle.cli.refusals import refusals_about
-from whenidle.cli.task_lines import columns, counted, details, table
+from whenidle.cli.task_lines import columns, counted, damage_line, details, table
 from whenidle.cli.text import duration, visible
 from whenidle.cli.values import check_within, whole_number
 from whenidle.delivery_report import delivery_document, outcome_words
@@ -35,11 +36,14 @@ def list_(
     offset: Annotated[int, Parameter(converter=whole_number, metavar="N", help="How many to pass over first.")] = 0,
     store: Store = DEFAULT_STORE,
     json: Json = False,
-) -> None:
-    """List tasks: the active ones by next occurrence, then the paused and ended ones, newest first."""
+) -> Exit:
+    """List tasks: the active ones by next occurrence, then the paused and ended ones, newest first.
+
+    One that is damaged is named on standard error, the others are listed, and the exit status is 3.
+    """
     check_within("--limit", limit, 1, MAX_LIMIT)
     check_within("--offset", offset, 0, MAX_SAFE_INTEGER)
-    trio.run(_list, ListTasks(active, limit, offset), store, Output.standard(json=json))
+    return trio.run(_list, ListTasks(active, limit, offset), store, Output.standard(json=json))
 
 
 def view(task: TaskId, /, *, store: Store = DEFAULT_STORE, json: Json = False) -> None:
@@ -70,19 +74,21 @@ def run(task: TaskId, /, *, store: Store = DEFAULT_STORE, json: Json = False) ->
     trio.run(_run, task, store, Output.standard(json=json))
 
 
-async def _list(request: ListTasks, store: str, output: Output) -> None:
+async def _list(request: ListTasks, store: str, output: Output) -> Exit:
     clock = SystemClock()
     async with open_manager(existing_store(store), clock=clock) as manager:
-        tasks, total = await manager.tasks.page(request)
-    lines: list[str | Text] = [*table(tasks, clock.now())] if tasks else []
-    shown_to = request.offset + len(tasks)
+        listing = await manager.tasks.listing(request)
+    lines: list[str | Text] = [*table(listing.tasks, clock.now())] if listing.tasks else []
+    total, shown_to = listing.total, request.offset + len(listing.entries)
     if not total:
         lines = ["there are no such tasks" if request.active is not None else "there are no tasks"]
-    elif not tasks:
+    elif not listing.entries:
         lines = [f"there are {total} tasks, none of them behind --offset {request.offset}"]
     elif shown_to < total:
         lines = [*lines, f"{shown_to} of {total}; --offset {shown_to} shows more"]
-    output.answer(list_answer(tasks, total, request), *lines)
+    output.answer(list_answer(listing.entries, listing.total, request), *lines)
+    output.complain(map(damage_line, listing.damaged))
+    return Exit.STORE if listing.damaged else Exit.OK
 
 
 async def _view(task_id: str, store: str, output: Output) -> None:
