@@ -153,9 +153,9 @@ class Alarm(Generic[K]):
                         earliest = self._queue.earliest()
                         self._waiting_for = math.inf if earliest is None else earliest
                         self._wall_ahead = self._read_wall_ahead()
-                        noticed = False
-                        with trio.CancelScope() as self._nap:
-                            noticed = await rest(self._clock, watch, self._waiting_for)
+                        with rest(self._clock, self._waiting_for) as self._nap:
+                            await watch.wait()
+                        noticed = not self._nap.cancelled_caught
                         self._waiting_for = -math.inf
                         self._steps_seen += noticed
                         if stepped is not None:

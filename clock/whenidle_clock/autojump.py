@@ -8,11 +8,16 @@ empty callback and virtual time moves to the next deadline before trio looks for
 
 So there is no task that polls: held still by work in flight, the process sleeps in the kernel until
 that work reports, and each jump costs one pass of trio's loop.
+
+Whoever knows without trio's answer that no task is in `wait_all_tasks_blocked` says so by `is_settled`. Then there
+is no need for an instrument, which is called twice in each pass, nor for a callback, which is a message to oneself
+through a socket: time moves when trio asks.
 """
 
 import bisect
 import itertools
 import math
+from collections.abc import Callable
 from typing import Protocol
 
 import trio
@@ -34,10 +39,15 @@ class Autojump(trio.abc.Instrument):
     """Moves a timeline to trio's deadlines, freely or up to the horizon of an `advance`.
 
     One object serves all trio runs of its timeline, one run at a time.
+
+    Args:
+        timeline: what is moved.
+        is_settled: tells, when no task can run, whether none is in `wait_all_tasks_blocked`; None if only trio knows.
     """
 
-    def __init__(self, timeline: Timeline) -> None:
+    def __init__(self, timeline: Timeline, is_settled: Callable[[], bool] | None = None) -> None:
         self._timeline = timeline
+        self._is_settled = is_settled
         self._ticket = itertools.count()
         self._begin()
 
@@ -50,8 +60,9 @@ class Autojump(trio.abc.Instrument):
     def start_run(self) -> None:
         """Join the trio run that starts. Called from `trio.abc.Clock.start_clock`."""
         self._begin()
-        self._token = trio.lowlevel.current_trio_token()
-        trio.lowlevel.add_instrument(self)
+        if self._is_settled is None:
+            self._token = trio.lowlevel.current_trio_token()
+            trio.lowlevel.add_instrument(self)
 
     def current_time(self) -> float:
         """Answer trio's `current_time`.
@@ -65,7 +76,12 @@ class Autojump(trio.abc.Instrument):
     def sleep_time(self, deadline: float) -> float:
         """Answer trio's `deadline_to_sleep_time`: asked exactly when no task can run."""
         self._next_deadline = deadline
-        return 0 if deadline <= to_seconds(self._timeline.monotonic_ns) else _PARKED_SECONDS
+        if deadline <= to_seconds(self._timeline.monotonic_ns):
+            return 0
+        if self._is_settled is not None and self._can_move() and self._is_settled() and not _held_still():
+            self._move()
+            return 0
+        return _PARKED_SECONDS
 
     async def travel(self, target_ns: int) -> None:
         """Let virtual time run to `target_ns`, stopping at each deadline on the way.
@@ -127,7 +143,8 @@ def reach(deadline: float) -> int:
     numerator, denominator = deadline.as_integer_ratio()
     scaled = numerator * 1_000_000_000
     whole = (2 * scaled + 1_000_000 * denominator) // (2_000_000 * denominator) * 1_000_000
-    if abs(whole * denominator - scaled) <= 4e9 * math.ulp(deadline) * denominator:
+    error, parts = math.ulp(deadline).as_integer_ratio()  # in whole numbers: a float does not hold them near zero
+    if abs(whole * denominator - scaled) * parts <= 4_000_000_000 * error * denominator:
         return whole
     return -(-scaled // denominator)
 

@@ -4,9 +4,12 @@ Wall decides, monotonic waits (SPEC 1.1, 1.3). This is the only place that does 
 """
 
 import math
+from contextlib import AbstractContextManager
 from datetime import datetime
 
-from whenidle_clock.clock import Clock, StepWatch
+import trio
+
+from whenidle_clock.clock import Clock
 from whenidle_clock.instants import to_millis
 
 
@@ -14,26 +17,25 @@ async def sleep_until(clock: Clock, instant: datetime) -> None:
     """Keep the promise of `Clock.sleep_until` for any clock."""
     target = to_millis(instant)
     with clock.watch_steps() as watch:
-        await rest(clock, watch, target)
-        while clock.now_millis() < target:
-            await rest(clock, watch, target)
+        while True:
+            with rest(clock, target):
+                await watch.wait()
+            if clock.now_millis() >= target:
+                return
 
 
-async def rest(clock: Clock, watch: StepWatch, until_millis: float) -> bool:
-    """Wait for one slice, a step, or the wall instant, whichever is first; tell if it was a step.
+def rest(clock: Clock, until_millis: float) -> AbstractContextManager[trio.CancelScope]:
+    """Open a scope around one wait for a step, which ends with the slice, or at the wall instant if that is earlier.
 
-    `watch` must have been opened before this call, so that a step between the reading of the wall
-    clock and the wait ends the wait. Always a checkpoint.
+    What is waited on in it is a watch that was opened before this call, so that a step between the reading of the
+    wall clock and the wait ends the wait. The scope has caught a cancellation unless it was a step that ended it.
 
     Args:
         clock: whose wall and slices count.
-        watch: an open watch of that clock.
         until_millis: wall milliseconds since the epoch, or `math.inf` to wait for a step alone.
     """
     seconds = math.inf if until_millis == math.inf else max(0.0, (until_millis - clock.now_millis()) / 1000)
-    with clock.wait_slice(seconds) as slice_scope:
-        await watch.wait()
-    return not slice_scope.cancelled_caught
+    return clock.wait_slice(seconds)
 
 
 def check_slice(slice_seconds: float) -> float:

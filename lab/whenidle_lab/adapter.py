@@ -5,6 +5,8 @@ that trio leaves open: it reverses the list or not, by a throw of a module-wide 
 flag says so, which its own tests under hypothesis use, it sorts the list by age and has the generator shuffle it.
 So a generator whose `shuffle` asks the lab is all it takes. That works for trio 0.32 to 0.35 and, since it
 was never promised, may end with any release; `check_fit` tries it out before anything relies on it.
+
+It also sees what trio tells nobody, that no task is in `wait_all_tasks_blocked`; so the lab's time moves faster.
 """
 
 from __future__ import annotations
@@ -16,15 +18,21 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import trio
+from trio.testing import wait_all_tasks_blocked
+
+from whenidle_clock import VirtualClock
+from whenidle_clock.autojump import Autojump
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+    from datetime import datetime
 
     Order = Callable[[list[trio.lowlevel.Task]], None]
 
 _MODULE = "trio._core._run"
 _GENERATOR = "_r"
 _FLAG = "_ALLOW_DETERMINISTIC_SCHEDULING"
+_CONTEXT = "GLOBAL_RUN_CONTEXT"
 
 
 class AdapterMisfit(RuntimeError):
@@ -81,7 +89,7 @@ def _installed(order: Order) -> Generator[None, None, None]:
 
 @functools.cache
 def check_fit() -> None:
-    """Try out whether the installed trio runs tasks in the order it is told to, and lets shields be taken away.
+    """Try out whether the installed trio runs tasks in the order it is told to, and what else the lab does to it.
 
     Raises:
         AdapterMisfit: it does not.
@@ -108,10 +116,13 @@ def check_fit() -> None:
         raise AdapterMisfit(f"{_misfit()}: it ran four tasks in the order {ran} instead of {wanted}")
     try:
         is_unshielded = trio.run(_is_unshielded)
+        is_noticed = trio.run(_is_waiting_noticed)
     except AttributeError as error:
         raise AdapterMisfit(f"{_misfit()}: {error}") from None
     if not is_unshielded:
         raise AdapterMisfit(f"{_misfit()}: a task whose shields were taken away was not cancelled")
+    if not is_noticed:
+        raise AdapterMisfit(f"{_misfit()}: it was not seen that a task waits for all tasks to be blocked")
 
 
 async def _is_unshielded() -> bool:
@@ -121,6 +132,30 @@ async def _is_unshielded() -> bool:
         outside.cancel()
         await trio.lowlevel.checkpoint()
     return outside.cancelled_caught
+
+
+async def _is_waiting_noticed() -> bool:
+    """Return whether `is_settled` is false while a task waits for all to be blocked, and only then."""
+    before = is_settled()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(wait_all_tasks_blocked)
+        await trio.lowlevel.checkpoint()
+        await trio.lowlevel.checkpoint()
+        meanwhile = is_settled()
+    return before and not meanwhile and is_settled()
+
+
+class LabClock(VirtualClock):
+    """A virtual clock for trio runs that the lab controls: it moves with less ado."""
+
+    def __init__(self, start: datetime) -> None:
+        super().__init__(start, autojump=True)
+        self._autojump = Autojump(self, is_settled)
+
+
+def is_settled() -> bool:
+    """Return whether no task of the trio run is in `wait_all_tasks_blocked`."""
+    return not getattr(importlib.import_module(_MODULE), _CONTEXT).runner.waiting_for_idle
 
 
 def unshield(task: trio.lowlevel.Task) -> None:

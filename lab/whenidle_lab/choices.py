@@ -103,7 +103,10 @@ class Chooser:
         if count == 1:
             return 0
         picked = self._from_script(topic, count) if self._script else None
-        return self._keep(topic, count, self._strategy.order(topic, candidates) if picked is None else picked)
+        if picked is None:
+            picked = self._strategy.order(topic, candidates)
+        self.made.append(_ORDERS.get((topic, count, picked)) or _order(topic, count, picked))
+        return picked
 
     def pick(self, topic: Topic, count: int, weights: Sequence[float] | None = None) -> int:
         """Return an option below `count`; as `order`."""
@@ -134,10 +137,23 @@ class Chooser:
         raise Diverged(self.divergence)
 
     def _keep(self, topic: Topic, count: int, picked: int) -> int:
-        if not 0 <= picked < count:
-            raise ValueError(f"a strategy picked option {picked} of {count} for {topic}")
-        self.made.append(Choice(topic, count, picked))
+        self.made.append(_checked(topic, count, picked))
         return picked
+
+
+_ORDERS: dict[tuple[Topic, int, int], Choice] = {}
+"""Choices of a task or an actor, which are few and made a hundred times in a run."""
+
+
+def _order(topic: Topic, count: int, picked: int) -> Choice:
+    choice = _ORDERS[topic, count, picked] = _checked(topic, count, picked)
+    return choice
+
+
+def _checked(topic: Topic, count: int, picked: int) -> Choice:
+    if not 0 <= picked < count:
+        raise ValueError(f"a strategy picked option {picked} of {count} for {topic}")
+    return Choice(topic, count, picked)
 
 
 def _by_topic(script: Sequence[Choice]) -> dict[Topic, Iterator[Choice]]:

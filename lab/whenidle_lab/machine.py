@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from whenidle_clock import VirtualClock
+from whenidle_lab.adapter import LabClock
 from whenidle_lab.choices import Candidate, Topic
 from whenidle_lab.faults import Mischief
 from whenidle_lab.findings import Finding, FindingKind
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from whenidle_actors.actor import Actor
     from whenidle_actors.host import Host
+    from whenidle_clock import VirtualClock
     from whenidle_lab.choices import Chooser
     from whenidle_lab.scenario import Invariant, Scenario
 
@@ -47,7 +48,7 @@ class Machine:
         """What outlives the processes."""
         self.mischief: Mischief = Mischief(scenario.faults, chooser)
         """Makes the faults happen."""
-        self.clock: VirtualClock = VirtualClock(START, autojump=True)
+        self.clock: VirtualClock = LabClock(START)
         """The clock of the process that lives now."""
         self.life: int = -1
         """Which process lives now, from 0."""
@@ -67,16 +68,14 @@ class Machine:
         """What was found; the run is over then."""
         self._host: Host | None = None
         self._actors: dict[str, Candidate] = {}
-        self._judges: dict[What, tuple[Callable[[Happening], None], ...]] = {
-            what: tuple(one.happened for one in self.invariants if what in one.listens) for what in What
-        }
+        self._judges: dict[What, tuple[Callable[[Happening], None], ...]] = {}
 
     # Its processes ----------------------------------------------------------------------------
 
     def begin_life(self, down: float) -> VirtualClock:
         """Let the next process begin, `down` seconds after the last one, and return its clock."""
         self.before_ns += self.clock.monotonic_ns
-        self.clock = VirtualClock(self.clock.now() + timedelta(seconds=down), autojump=True)
+        self.clock = LabClock(self.clock.now() + timedelta(seconds=down))
         self.life += 1
         self.dead = self.stopped = False
         self.store.begin_life()
@@ -167,8 +166,11 @@ class Machine:
         self.trace.add(happening)
         if self.finding is not None:
             return  # the end of a run that has been judged
+        judges = self._judges.get(what)
+        if judges is None:  # half of all kinds do not happen in a run
+            judges = self._judges[what] = tuple(one.happened for one in self.invariants if what in one.listens)
         try:
-            for judge in self._judges[what]:
+            for judge in judges:
                 judge(happening)
         except Exception as error:  # noqa: BLE001 - see `broken`
             self.broken(error)

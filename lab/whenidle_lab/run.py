@@ -131,7 +131,8 @@ class _Lives:
         """Let the host run, the users do what they do, and everything come to rest."""
         world, scenario = self._world, self._world.scenario
         async with self._conductor.opened() as host, trio.open_nursery() as nursery:
-            nursery.start_soon(world.mischief.haunt, world, host)
+            if world.mischief.haunts:
+                nursery.start_soon(world.mischief.haunt, world, host)
             with trio.move_on_after(scenario.horizon) as limit:
                 world.on_stop = limit.cancel
                 await scenario.play(world)
@@ -209,19 +210,18 @@ class _Lives:
         waiting = [task for task in tasks if task.name[0] != "<"]  # the others are trio's own
         if len(waiting) < 2 or self._world.dead:  # noqa: PLR2004 - the same
             return
-        choose, arranged = self._world.chooser.order, [task for task in tasks if task.name[0] == "<"]
-        candidates = [self._candidate(task) for task in waiting]
-        while len(waiting) > 1:
-            picked = choose(Topic.TASK, candidates)
+        arranged = [] if len(waiting) == len(tasks) else [task for task in tasks if task.name[0] == "<"]
+        known, choose, topic = self._tasks, self._world.chooser.order, Topic.TASK
+        candidates = [known.get(task) or self._candidate(task) for task in waiting]
+        for _ in range(len(waiting) - 1):
+            picked = choose(topic, candidates)
             del candidates[picked]
             arranged.append(waiting.pop(picked))
         tasks[:] = [*arranged, *waiting]
 
     def _candidate(self, task: trio.lowlevel.Task) -> Candidate:
-        found = self._tasks.get(task)
-        if found is None:
-            found = self._tasks[task] = Candidate(self._seen, task.name)
-            self._seen += 1
+        found = self._tasks[task] = Candidate(self._seen, task.name)
+        self._seen += 1
         return found
 
 

@@ -302,3 +302,10 @@ def test_declaring_work_needs_a_run() -> None:
         pass
     with pytest.raises(RuntimeError), background_io():
         pass
+
+
+@pytest.mark.parametrize("seconds", [5e-324, 2.225073858507e-311, 1e-300])
+async def test_a_wait_of_next_to_nothing_ends(clock: VirtualClock, seconds: float) -> None:
+    """A deadline may be as near to zero as a float can be, where one is coarser than the other is large."""
+    await trio.sleep_until(seconds)
+    assert clock.monotonic_ns <= 1  # by the nanosecond that it is rounded up to, or none

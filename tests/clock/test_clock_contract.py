@@ -3,7 +3,8 @@
 Real waits are a few milliseconds, and only conditions are asserted that hold however slow the machine is.
 """
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -120,22 +121,29 @@ def test_the_last_instant_of_all_can_be_waited_for(make: MakeWorld) -> None:
     world.run(main)
 
 
-async def _wait(clock: Clock, target: datetime, done: list[datetime]) -> None:
-    await clock.sleep_until(target)
-    done.append(clock.now())
+@asynccontextmanager
+async def _waiting(clock: Clock, target: datetime) -> AsyncIterator[list[datetime]]:
+    """Wait for an instant beside the block; at the end of the wait the list has what the wall shows."""
+    done: list[datetime] = []
+
+    async def wait() -> None:
+        await clock.sleep_until(target)
+        done.append(clock.now())
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(wait)
+        await wait_all_tasks_blocked()
+        yield done
 
 
 def test_an_announced_forward_step_ends_the_wait_at_once(make: MakeWorld) -> None:
     """Stepped past its instant, a wait of an hour with slices of an hour ends now."""
     world = make(slice_seconds=3600.0)
-    done: list[datetime] = []
 
     async def main() -> None:
         target = world.clock.now() + HOUR
         began = world.clock.monotonic()
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(_wait, world.clock, target, done)
-            await wait_all_tasks_blocked()
+        async with _waiting(world.clock, target) as done:
             world.step(2 * HOUR, announce=True)
         assert done[0] >= target
         assert world.clock.monotonic() - began < 1800
@@ -146,14 +154,11 @@ def test_an_announced_forward_step_ends_the_wait_at_once(make: MakeWorld) -> Non
 def test_a_silent_forward_step_is_noticed_within_a_slice(make: MakeWorld) -> None:
     """A step that nobody announces ends the wait at the end of a slice."""
     world = make(slice_seconds=0.01)
-    done: list[datetime] = []
 
     async def main() -> None:
         target = world.clock.now() + HOUR
         began = world.clock.monotonic()
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(_wait, world.clock, target, done)
-            await wait_all_tasks_blocked()
+        async with _waiting(world.clock, target) as done:
             world.step(2 * HOUR, announce=False)
         assert done[0] >= target
         assert world.clock.monotonic() - began < 1800
@@ -165,13 +170,10 @@ def test_a_silent_forward_step_is_noticed_within_a_slice(make: MakeWorld) -> Non
 def test_a_step_back_is_waited_for_again(make: MakeWorld, announce: bool) -> None:
     """Set back, the wall reaches the instant later, and the wait ends only then."""
     world = make(slice_seconds=0.005)
-    done: list[datetime] = []
 
     async def main() -> None:
         target = world.clock.now() + SOON
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(_wait, world.clock, target, done)
-            await wait_all_tasks_blocked()
+        async with _waiting(world.clock, target) as done:
             world.step(-HOUR, announce=announce)
             await trio.sleep(3 * SOON.total_seconds())
             assert done == []

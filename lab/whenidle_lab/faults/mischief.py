@@ -219,10 +219,13 @@ class Mischief:
             self.note(fault.kind)
         return fault
 
+    @property
+    def haunts(self) -> bool:
+        """Whether anything is planned for agents in this life."""
+        return any(fault.kind in _OF_AGENTS for fault in self._in_rounds)
+
     async def haunt(self, world: World, host: Host) -> None:
         """Do to agents what is planned, beside the scenario, until cancelled."""
-        if not any(fault.kind in _OF_AGENTS for fault in self._in_rounds):
-            return
         async with trio.open_nursery() as nursery:
             while True:
                 await self._haunted.wait()

@@ -8,13 +8,12 @@ ask for, for `order` to judge.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
 from whenidle_lab.invariants.facts import Dispatched, Ended, Message, Reminder, Removed, Started
-from whenidle_lab.invariants.frames import announced_by, millis
+from whenidle_lab.invariants.frames import announced_by, millis, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -102,7 +101,7 @@ class Ledger:
             handler = (self._HANDLERS if self.length >= self.seed else self._INHERITED).get(kind)
             try:
                 if handler is not None:  # else it is of a kind that a reader may pass over
-                    handler(self, json.loads(record["data"]), commit, record["at"])
+                    handler(self, parsed(record["data"]), commit, record["at"])
             except Malformed as error:
                 raise Malformed(f"event {self.length} of {self.session}: {error}") from error
             except (ValueError, LookupError, TypeError, AttributeError) as error:

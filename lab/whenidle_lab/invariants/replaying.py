@@ -89,40 +89,58 @@ def _agree(state: SessionState, ledger: Ledger) -> bool:
     """Return whether both are the same, with little ado: most are, and most hold little."""
     if (state.turns, state.has_reason_to_run) != (ledger.turns, ledger.is_runnable):
         return False
-    if state.turn is None and ledger.turn is None and state.redelivery is None and ledger.redelivery is None:
-        empty = not (len(state.inbox) or ledger.next_step or ledger.next_turn)
-        if empty and not len(state.reminders) and not ledger.reminders:
-            return True
+    if state.redelivery is None and ledger.redelivery is None:
+        inbox = state.inbox
+        if not (len(inbox) or inbox.waking or ledger.next_step or ledger.next_turn or ledger.waking):
+            return _held_turn(state) == _logged_turn(ledger) and _held_reminders(state) == _logged_reminders(ledger)
     return _held(state) == _logged(ledger)
 
 
 def _held(state: SessionState) -> dict[str, Any]:
-    turn, left = state.turn, state.redelivery
+    left = state.redelivery
     return {
         "turns": state.turns,
-        "turn": None
-        if turn is None
-        else (turn.number, turn.attempt, turn.abort_cause, [message.id for message in turn.claimed]),
+        "turn": _held_turn(state),
         "redelivery": None if left is None else (left.attempt, [message.id for message in left.messages]),
         "runnable": state.has_reason_to_run,
         "next-step": [(message.id, message.text) for message in state.inbox.next_step],
         "next-turn": [(message.id, message.text) for message in state.inbox.next_turn],
         "waking": state.inbox.waking,
-        "reminders": [(reminder.id, to_millis(reminder.scheduled_at)) for reminder in state.reminders],
+        "reminders": _held_reminders(state),
     }
 
 
+def _held_turn(state: SessionState) -> tuple[int, int, str | None, list[str]] | None:
+    turn = state.turn
+    if turn is None:
+        return None
+    return turn.number, turn.attempt, turn.abort_cause, [message.id for message in turn.claimed]
+
+
+def _held_reminders(state: SessionState) -> list[tuple[str, int]]:
+    return [(reminder.id, to_millis(reminder.scheduled_at)) for reminder in state.reminders]
+
+
 def _logged(ledger: Ledger) -> dict[str, Any]:
-    turn, left = ledger.turn, ledger.redelivery
+    left = ledger.redelivery
     return {
         "turns": ledger.turns,
-        "turn": None
-        if turn is None
-        else (turn.number, turn.attempt, turn.cause, [message.id for message in turn.claimed]),
+        "turn": _logged_turn(ledger),
         "redelivery": None if left is None else (left[1], [message.id for message in left[0]]),
         "runnable": ledger.is_runnable,
         "next-step": [(message.id, message.text) for message in ledger.next_step.values()],
         "next-turn": [(message.id, message.text) for message in ledger.next_turn.values()],
         "waking": ledger.waking,
-        "reminders": [(reminder.id, reminder.target) for reminder in ledger.reminders.values()],
+        "reminders": _logged_reminders(ledger),
     }
+
+
+def _logged_turn(ledger: Ledger) -> tuple[int, int, str | None, list[str]] | None:
+    turn = ledger.turn
+    if turn is None:
+        return None
+    return turn.number, turn.attempt, turn.cause, [message.id for message in turn.claimed]
+
+
+def _logged_reminders(ledger: Ledger) -> list[tuple[str, int]]:
+    return [(reminder.id, reminder.target) for reminder in ledger.reminders.values()]
