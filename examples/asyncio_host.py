@@ -2,7 +2,7 @@
 
 import asyncio
 
-from whenidle import aio
+from whenidle import HostEvent, aio
 
 
 async def turn(turn: aio.Turn) -> None:
@@ -20,11 +20,14 @@ def from_a_thread(portal: aio.Portal, agent: aio.Agent) -> None:
 
 async def main() -> None:
     """Make an agent, call in from a thread, let it be reminded in a second, and wait until it is idle."""
-    async with aio.open_host(store="reminders.db", turn=turn) as host, aio.open_portal() as portal:
+    opening = aio.open_host(store="reminders.db", turn=turn)
+    async with opening as host, host.events() as events, aio.open_portal() as portal:
         agent = await host.create_agent()
         await asyncio.to_thread(from_a_thread, portal, agent)
         await agent.call_tool("schedule_create", {"prompt": "Stretch your legs.", "after_seconds": 1})
-        await asyncio.sleep(1.5)
+        async for event in events:
+            if isinstance(event, HostEvent) and (event.kind, event.session_id) == ("reminder-delivered", agent.id):
+                break
         await agent.when_idle()
 
 

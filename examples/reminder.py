@@ -2,7 +2,7 @@
 
 import trio
 
-from whenidle import Turn, open_host
+from whenidle import HostEvent, Turn, open_host
 
 
 async def turn(turn: Turn) -> None:
@@ -13,10 +13,12 @@ async def turn(turn: Turn) -> None:
 
 async def main() -> None:
     """Make an agent, let it be reminded in a second, and wait until it was."""
-    async with open_host(store="reminders.db", turn=turn) as host:
+    async with open_host(store="reminders.db", turn=turn) as host, host.events() as events:
         agent = await host.create_agent()
         await agent.call_tool("schedule_create", {"prompt": "Stretch your legs.", "after_seconds": 1})
-        await trio.sleep(1.5)
+        async for event in events:
+            if isinstance(event, HostEvent) and (event.kind, event.session_id) == ("reminder-delivered", agent.id):
+                break
         await agent.when_idle()
 
 

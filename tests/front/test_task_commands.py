@@ -4,7 +4,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
+import trio
+
+from whenidle import open_manager
+from whenidle_actors.stores.base import Batch, TaskWrite
 
 from .command_line import Call, Log
 
@@ -73,6 +78,37 @@ def test_with_json_the_answers_are_the_tools_own(call: Call) -> None:
     assert call("task", "resume", task["id"], "--json").json["status"] == "active"
     assert call("task", "delete", task["id"], "--json").json == {"id": task["id"], "deleted": True}
     assert call("task", "list", "--json").json["total"] == 0
+
+
+async def damage(store: Path, task_id: str) -> None:
+    """Put other text in a task's place."""
+    async with open_manager(store) as manager:
+        row = await manager.store.task(task_id)
+        spoilt = attrs.evolve(row, data='{"version": 1}', updated_millis=row.updated_millis + 1)
+        await manager.store.commit(Batch(tasks=(TaskWrite(task_id, row.updated_millis, spoilt),)))
+
+
+def test_a_damaged_task_is_named_and_the_others_are_listed(call: Call, store: Path) -> None:
+    """On standard error, with what to do; the status is 3 until it is deleted. With `--json` it stands in its place."""
+    sound, broken = (made(call, "--after", seconds, "--new") for seconds in ("90", "80"))
+    trio.run(damage, store, broken["id"])
+    listed = call("task", "list")
+    assert listed.status == 3
+    assert [line.split()[0] for line in listed.out.splitlines()] == ["id", sound["id"]]
+    assert re.fullmatch(
+        rf"whenidle: task '{broken['id']}': .+; it does not come due, and `whenidle task delete {broken['id']}` "
+        r"removes it\n",
+        listed.err,
+    )
+    result = call("task", "list", "--json")
+    assert result.status == 3
+    assert [item["id"] for item in result.json["items"]] == [broken["id"], sound["id"]]
+    assert result.json["items"][0]["code"] == "internal_error"
+    assert (result.json["shown"], result.json["total"]) == (2, 2)
+    assert call("task", "view", broken["id"]).status == 3
+    assert call("task", "list", "--limit", "1").out == "1 of 2; --offset 1 shows more\n"
+    assert call("task", "delete", broken["id"]).status == 0
+    assert call("task", "list").status == 0
 
 
 RRULE = "DTSTART;TZID=Europe/Paris:20300131T090000\nRRULE:FREQ=MONTHLY;BYDAY=-1SU,FR"

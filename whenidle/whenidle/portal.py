@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import threading
 from concurrent.futures import Future
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, TypeVarTuple, overload
@@ -91,6 +91,7 @@ class Portal:
         Raises:
             WrongThread: called in the loop's own thread.
             PortalClosed: the portal's block was left, before or meanwhile. What the call had begun was cancelled.
+                Or the loop has ended without that.
         """
         if threading.get_ident() == self._thread:
             raise WrongThread("this is the loop's own thread, which would wait for itself: call the function directly")
@@ -99,7 +100,11 @@ class Portal:
             if self._is_closed:
                 raise PortalClosed("this portal is closed; call within its `async with open_portal()` block")
             self._waiting.add(call)
-            self._enter(partial(self._begin, call))
+            try:
+                self._enter(partial(self._begin, call))
+            except RuntimeError as error:  # both libraries say so by it
+                self._waiting.discard(call)
+                raise PortalClosed("the loop of this portal has ended, and its block was not left before") from error
         try:
             return call.future.result()
         except BaseException:
@@ -128,7 +133,8 @@ class Portal:
             if call in self._waiting:
                 self._waiting.remove(call)
             elif not self._is_closed:
-                self._enter(partial(_cancel, call))
+                with suppress(RuntimeError):  # the loop has ended, and with it the call
+                    self._enter(partial(_cancel, call))
 
 
 def _cancel(call: PortalCall[Any]) -> None:

@@ -2,13 +2,16 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 import trio
 
 from whenidle import Turn, VirtualClock, aio, errors
+from whenidle.aio import work
+from whenidle.aio.holding import Hold
 
-from .loops import Run, host
+from .loops import Gate, Run, host
 
 MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -203,6 +206,109 @@ def test_the_same_program_gives_the_same_trace(run: Run) -> None:
         return [event for event in seen if event[0] not in {"committed", "tool-answered"}]
 
     assert sorted(once()) == sorted(once())
+
+
+def complaints(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return what time was logged to stand still for."""
+    return [record.__dict__["work"] for record in caplog.records if record.__dict__["event"] == "time-held"]
+
+
+async def passes(number: int = 50) -> None:
+    """Let the loop go on for some passes."""
+    for _ in range(number):
+        await asyncio.sleep(0)
+
+
+def test_a_turn_that_holds_time_still_for_long_is_named(
+    run: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once, however long it goes on; who waits for time to pass learns why it does not."""
+    monkeypatch.setattr(work, "HELD_SECONDS", 0)
+    clock = VirtualClock(MIDNIGHT)
+
+    async def main() -> None:
+        gate = Gate()
+
+        async def turn(_: aio.Turn) -> None:
+            await gate.pass_through()
+
+        async with host(turn, clock=clock) as there:
+            ada = await there.create_agent("ada")
+            await ada.followup("x")
+            advancing = asyncio.create_task(aio.advance(clock, HOUR))
+            await gate.entered.wait()
+            while not caplog.records:  # noqa: ASYNC110 - it is about passes of the loop
+                await asyncio.sleep(0)
+            await passes()
+            assert not advancing.done()
+            gate.opened.set()
+            await advancing
+
+    run(main())
+    assert complaints(caplog) == ["turn 1 of ada"]
+    assert "passes when that ends, or waits in a call of the host" in caplog.text
+
+
+def test_a_turn_that_waits_in_a_call_does_not_hold_time(
+    run: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is looked at again, as it may hold time later, until it ends: then no timer is left of it."""
+    looks = list[tuple[Any, Hold]]()
+    timers = list[asyncio.TimerHandle]()
+    arm = work.Work._time
+
+    def armed(self: Any, hold: Hold) -> None:
+        arm(self, hold)
+        looks.append((self, hold))
+        timers.append(self._timer)
+
+    monkeypatch.setattr(work.Work, "_time", armed)
+    clock = VirtualClock(MIDNIGHT)
+
+    async def main() -> None:
+        waits = asyncio.Event()
+
+        async def turn(_: aio.Turn) -> None:
+            waits.set()
+            await aio.sleep_until(clock, MIDNIGHT + HOUR)
+
+        async with host(turn, clock=clock) as there:
+            ada = await there.create_agent("ada")
+            await ada.followup("x")
+            await waits.wait()
+            await passes()
+            ((waiting, hold),) = looks
+            timers[0].cancel()
+            waiting._look(hold)
+            assert len(looks) == 2
+            await aio.advance(clock, HOUR)
+            await ada.when_idle()
+            assert timers[1].cancelled()
+
+    run(main())
+    assert complaints(caplog) == []
+
+
+def test_real_time_is_not_held(run: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """A turn may take as long as it likes on the system's clock."""
+    monkeypatch.setattr(work, "HELD_SECONDS", 0)
+
+    async def main() -> None:
+        gate = Gate()
+
+        async def turn(_: aio.Turn) -> None:
+            await gate.pass_through()
+
+        async with host(turn) as there:
+            ada = await there.create_agent("ada")
+            await ada.followup("x")
+            await gate.entered.wait()
+            await passes()
+            gate.opened.set()
+            await ada.when_idle()
+
+    run(main())
+    assert complaints(caplog) == []
 
 
 def test_real_time_needs_no_holding(run: Run) -> None:

@@ -113,6 +113,9 @@ async def test_a_manager_that_cannot_take_over_goes_on_managing(
         await second.stand.desk.create(tea(), Caller("mcp"))
         await until(lambda: told.kinds == ["managing", "delivering"], mock_clock)
     assert caplog.messages == ["the place of the host cannot be taken, trying again"]
+    assert [(record.__dict__["event"], record.__dict__["error"]) for record in caplog.records] == [
+        ("place-not-taken", "StoreFull")
+    ]
 
 
 async def test_a_host_whose_store_fails_does_not_go_on(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,10 +128,11 @@ async def test_a_cursor_that_is_none_is_refused(client: Client, cursor: str) -> 
 
 
 async def test_a_damaged_task_is_told_without_its_insides(post: Post) -> None:
-    """The list and the task cannot be read; why is in the log."""
+    """The list says that it is, the task cannot be read; why is in the log."""
     row = TaskRow("task-1", '{"secret": 1}', 1, 1)
     await post.stand.store.commit(Batch(tasks=(TaskWrite("task-1", None, row),)))
-    for question in (TaskResources(post).page(None), TaskResources(post).read(f"{URI}task-1")):
-        with pytest.raises(MCPError, match="the tasks cannot be read now") as refused:
-            await question
-        assert refused.value.error.code == INTERNAL_ERROR
+    (listed,) = (await TaskResources(post).page(None)).resources
+    assert (listed.name, listed.description) == ("task-1", "damaged: it cannot be read")
+    with pytest.raises(MCPError, match="the tasks cannot be read now") as refused:
+        await TaskResources(post).read(f"{URI}task-1")
+    assert refused.value.error.code == INTERNAL_ERROR

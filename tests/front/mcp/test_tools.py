@@ -27,8 +27,9 @@ from whenidle.mcp.server import instructions
 from whenidle.mcp.tool_calls import ToolCalls
 from whenidle_actors.stores.base import Batch
 from whenidle_actors.stores.task_rows import TaskRow, TaskWrite
-from whenidle_protocol.task_answers import list_answer
+from whenidle_protocol.task_answers import entry_answer, list_answer
 from whenidle_protocol.task_json import canonical_json
+from whenidle_protocol.task_listing import DamagedTask
 from whenidle_protocol.task_schemas import task_tools
 
 from .worlds import MODES, NEW_TASK, YEARLY, Told, answer, answer_of, place, posted, served
@@ -206,13 +207,23 @@ async def test_a_store_that_fails_is_told_in_the_codes_of_the_tools(store: Path)
     assert [each["operation"] for each in answers] == ["list", "view", "create", "delete"]
 
 
-async def test_a_damaged_task_is_an_internal_error(post: Post) -> None:
-    """It is told of in the log, and nothing of it to the model."""
+async def test_a_damaged_task_has_its_place_in_a_list(post: Post, caplog: pytest.LogCaptureFixture) -> None:
+    """The others are listed. What is wrong is told once in the log, and nothing of it to the model."""
+    calls = ToolCalls(post, Caller("mcp"), TaskSettings())
+    await calls.answer("schedule_create", NEW_TASK)
     row = TaskRow("task-1", '{"secret": 1}', 1, 1)
     await post.stand.store.commit(Batch(tasks=(TaskWrite("task-1", None, row),)))
-    answered = await ToolCalls(post, Caller("mcp"), TaskSettings()).answer("schedule_list", {})
+    for _ in range(2):
+        answered = await calls.answer("schedule_list", {})
+        told = json.loads(answered.text.plain)
+        assert not answered.refused
+        assert (told["shown"], told["total"]) == (2, 2)
+        assert told["items"][0] == entry_answer(DamagedTask("task-1", ""))
+        assert told["items"][1]["title"] == NEW_TASK["title"]
+        assert "secret" not in answered.text.plain
+    assert [record.getMessage() for record in caplog.records] == ["task task-1 is listed and cannot be read"]
+    answered = await calls.answer("schedule_view", {"id": "task-1"})
     assert json.loads(answered.text.plain)["code"] == "internal_error"
-    assert "secret" not in answered.text.plain
 
 
 async def test_results_are_one_text_block_of_canonical_json(client: Client) -> None:

@@ -1,5 +1,8 @@
 """The fixtures, in test sessions of their own."""
 
+import subprocess
+import sys
+
 import pytest
 
 pytest_plugins = ["pytester"]
@@ -90,3 +93,24 @@ def test_the_fixtures_are_listed(pytester: pytest.Pytester) -> None:
     fixtures = pytester.runpytest_subprocess("--fixtures")
     fixtures.stdout.fnmatch_lines(["virtual_clock -- *", "sim -- *", "host -- *"])
     pytester.runpytest_subprocess("--markers").stdout.fnmatch_lines(["@pytest.mark.whenidle*"])
+
+
+def test_a_project_that_does_not_use_it_does_not_wait_for_it() -> None:
+    """What pytest imports at its start is the plugin alone, in its packages: no trio, no runtime."""
+    script = """
+import sys
+import pytest
+before = set(sys.modules)
+import whenidle.testing.plugin
+print(*sorted(set(sys.modules) - before))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["whenidle", "whenidle.testing", "whenidle.testing.plugin"]
+
+
+def test_what_the_package_lists_is_there() -> None:
+    """Whether it was imported before or not."""
+    script = "import whenidle.testing as t; print(sorted(set(t.__all__) - set(dir(t)))); from whenidle.testing import *"
+    command = [sys.executable, "-c", f"{script}; print(Sim.__module__)"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[]", "whenidle.testing.sim"]

@@ -211,6 +211,12 @@ def _running_loop() -> asyncio.AbstractEventLoop:
 
 def _find(loop: asyncio.AbstractEventLoop) -> Guest | None:
     found = _this_thread.guest
+    if found is not None and found.loop.is_closed():
+        raise CompositionError(
+            "an event loop of this thread was closed while hosts were open on it: they can stop no more, keep their "
+            "stores, and trio allows one run a thread; open hosts in another thread, and leave their `async with` "
+            "blocks before a loop is closed, as `asyncio.run` sees to"
+        )
     if found is not None and found.loop is not loop:
         raise CompositionError(
             "another event loop of this thread has hosts open; leave their `async with` blocks while that loop runs, "

@@ -33,6 +33,11 @@ class Hold:
         self._work = work_in_flight()
         self._work.__enter__()
 
+    @property
+    def holds(self) -> bool:
+        """Whether virtual time stands still for it now."""
+        return not self._over and not self._calls
+
     def pause(self) -> None:
         """Let time pass: the work, or a part of it, waits for trio from now on."""
         self._calls += 1

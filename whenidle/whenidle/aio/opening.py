@@ -74,7 +74,7 @@ async def open_host(  # noqa: PLR0913 - the arguments of whenidle.open_host
     Raises:
         InvalidArgument: an argument is not what it should be.
         CompositionError: the suites do not go together, or there is no store for them; the thread has another trio
-            run; or the hosts of this loop are on another clock.
+            run, or one whose loop was closed while hosts were open; or the hosts of this loop are on another clock.
         StoreLocked: another host has the store.
         StoreError: the store cannot be opened; see `Store.open`.
     """

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from whenidle_actors import agent
     from whenidle_actors.stores.base import SessionHeader
     from whenidle_actors.stores.task_rows import ReceiptPage
+    from whenidle_protocol.task_listing import TaskListing
     from whenidle_protocol.task_record import Task
     from whenidle_protocol.task_requests import CreateTask, DeleteTask, ListTasks, UpdateTask
     from whenidle_protocol.task_settings import Caller, TaskSettings
@@ -51,6 +52,10 @@ class TaskDesk:
     ) -> tuple[tuple[Task, ...], int]:
         """See `whenidle.TaskDesk.page`."""
         return await self._guest.call(partial(self._desk.page, request, sees))
+
+    async def listing(self, request: ListTasks, sees: Callable[[Task], bool] | None = None) -> TaskListing:
+        """See `whenidle.TaskDesk.listing`."""
+        return await self._guest.call(partial(self._desk.listing, request, sees))
 
     async def edit(
         self, request: UpdateTask | DeleteTask, caller: Caller, *, session: SessionHeader | None = None

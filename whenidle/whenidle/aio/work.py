@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import trio
 
 from whenidle.aio.errors import WorkCancelled
 from whenidle.aio.holding import Hold, hold_of_work
+from whenidle_actors.logs import report
 
 if TYPE_CHECKING:
     import asyncio
@@ -16,6 +18,11 @@ if TYPE_CHECKING:
     from whenidle.aio.guest import Guest
 
 T = TypeVar("T")
+
+logger: logging.Logger = logging.getLogger("whenidle.aio")
+
+HELD_SECONDS = 10.0
+"""Real seconds after which it is logged that virtual time stands still for a piece of work: it may wait for ever."""
 
 _CANCELLED: Final = "cancelled by its host"
 
@@ -36,6 +43,7 @@ class Work(Generic[T]):
         self._task: asyncio.Task[T] | None = None
         self._waiter: trio.lowlevel.Task | None = None
         self._raise_cancel: trio.lowlevel.RaiseCancelT | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._is_withdrawn = False
         self._has_begun = False
         self.was_cancelled_outside: bool = False
@@ -72,13 +80,37 @@ class Work(Generic[T]):
         self._has_begun = True  # an eager task runs before there is a task to be cancelled
         self._task = self._guest.loop.create_task(self._call(), name=self._name)
         self._task.add_done_callback(self._done)
+        if self._guest.clock is not None and not self._task.done():
+            self._time(hold)
         if self._raise_cancel is not None:
             self._task.cancel(_CANCELLED)
 
     async def _call(self) -> T:
         return await self._function()
 
+    def _time(self, hold: Hold) -> None:
+        """Look in some time whether virtual time stands still for this."""
+        self._timer = self._guest.loop.call_later(HELD_SECONDS, self._look, hold)
+
+    def _look(self, hold: Hold) -> None:
+        """Tell once that it does: who waits for that time to pass sees nothing but that it does not."""
+        if not hold.holds:
+            self._time(hold)
+            return
+        report(
+            logger,
+            logging.WARNING,
+            "time-held",
+            "virtual time stands still for %s, which has run for more than %g real seconds: it passes when that ends, "
+            "or waits in a call of the host",
+            self._name,
+            HELD_SECONDS,
+            work=self._name,
+        )
+
     def _done(self, _: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         assert self._waiter is not None  # noqa: S101 - set before anything was started
         self._guest.reschedule(self._waiter)
 

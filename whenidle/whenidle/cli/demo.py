@@ -13,7 +13,7 @@ from whenidle.cli.exits import CommandRefused
 from whenidle.cli.output import Output
 from whenidle_clock import SystemClock
 
-TIME_LIMIT = 60.0
+TIME_LIMIT = 100.0
 """Seconds; the story takes about ten where nothing is wrong."""
 
 

@@ -12,16 +12,15 @@ import trio
 
 from whenidle.cli.exits import CommandRefused
 
-THINKING_SECONDS = 4
 STOP_SECONDS = 15.0
 """More than the host's own shutdown timeout; then it is killed, so that the demo always ends."""
 
-# The demo's agent: it thinks about what a user writes, and is quick about reminders.
-_AGENT = f"""
+# The demo's agent: it thinks about what a user writes for as long as that says, and is quick about reminders.
+_AGENT = """
 import os, sys, time
 text = sys.stdin.read()
 if os.environ["WHENIDLE_SOURCE"] == "user":
-    time.sleep({THINKING_SECONDS})
+    time.sleep(next(int(word) for word in text.split() if word.isdigit()))
 print("heard", len(text), "characters")
 """
 

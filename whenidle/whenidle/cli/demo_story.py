@@ -1,14 +1,15 @@
 """The demo's story: what is done, what is said about it, and what is checked."""
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 import attrs
 from rich.text import Text
 
-from whenidle.cli.demo_host import THINKING_SECONDS, DemoHost
+from whenidle.cli.demo_host import DemoHost
 from whenidle.cli.event_lines import event_line
 from whenidle.cli.exits import CommandRefused
 from whenidle.cli.output import Output
@@ -22,8 +23,37 @@ from whenidle_protocol.events import EventRecord
 SESSION = "ada"
 EVENT_WIDTH = 150
 
-WHILE_BUSY_SECONDS = 2
-WHILE_DOWN_SECONDS = 3
+START_SECONDS = 1.5
+"""How long a host may take to start for the story to be told at its usual pace."""
+MOST_PACE = 5
+"""How many times slower it is told at most."""
+
+
+@attrs.frozen
+class Pace:
+    """How long things take in the story, in whole seconds: on a slow machine longer, or they would not meet."""
+
+    slower: int = 1
+
+    @classmethod
+    def of(cls, start_seconds: float) -> Self:
+        """Return the pace for a machine on which a host takes so many seconds to start."""
+        return cls(min(max(math.ceil(start_seconds / START_SECONDS), 1), MOST_PACE))
+
+    @property
+    def thinking(self) -> int:
+        """How long the agent thinks."""
+        return 4 * self.slower
+
+    @property
+    def while_busy(self) -> int:
+        """How long until the reminder that is made meanwhile comes due; half of the thinking is left for making it."""
+        return 2 * self.slower
+
+    @property
+    def while_down(self) -> int:
+        """How long until the reminder comes due before which the host is killed."""
+        return 3 * self.slower
 
 
 class Narrator:
@@ -112,26 +142,28 @@ async def tell_story(host: DemoHost, narrator: Narrator) -> None:
     """
     narrator.title("A host, an agent and a reminder")
     narrator.say(f"a host starts in a process of its own, on the file {host.store.name}")
+    began = narrator.clock.monotonic()
     pid = await host.start()
+    pace = Pace.of(narrator.clock.monotonic() - began)
     narrator.say(f"process {pid} runs it; we are another process, beside it on the same file")
     async with open_manager(host.store, clock=narrator.clock) as manager:
         watched = Watched(manager, narrator.clock)
-        busy = await _due_while_busy(watched, narrator)
-        down = await _due_while_down(watched, narrator, host)
+        busy = await _due_while_busy(watched, narrator, pace)
+        down = await _due_while_down(watched, narrator, host, pace)
         await _prove(watched, narrator, (busy, down))
     narrator.say("the host stops in order")
     _check(await host.stop() == 0, "the host did not stop in order")
     narrator.say("that is all")
 
 
-async def _due_while_busy(watched: Watched, narrator: Narrator) -> str:
+async def _due_while_busy(watched: Watched, narrator: Narrator, pace: Pace) -> str:
     narrator.title("1. Due while the agent is busy: the reminder waits until it is idle")
-    await watched.manager.send(SESSION, "Plan my day, please.")
+    await watched.manager.send(SESSION, f"Plan my day, please, and think for {pace.thinking} seconds.")
     start = await watched.first(_is("turn/start"))
-    narrator.say(f"{SESSION} is given a message and thinks about it for {THINKING_SECONDS} s")
-    made = await watched.remind(WHILE_BUSY_SECONDS, "Stretch your legs.")
+    narrator.say(f"{SESSION} is given a message and thinks about it for {pace.thinking} s")
+    made = await watched.remind(pace.while_busy, "Stretch your legs.")
     due = parse_instant(made["scheduledAt"])
-    narrator.say(f"{made['id']} is made meanwhile, due in {WHILE_BUSY_SECONDS} s, in the middle of the turn")
+    narrator.say(f"{made['id']} is made meanwhile, due in {pace.while_busy} s, in the middle of the turn")
     end = await watched.first(_is("turn/end"))
     _check(start.at < due < end.at, "the reminder did not come due during the turn")
     narrator.say(f"the turn is over; {made['id']} was due {_gap(due, end.at)} ago")
@@ -142,11 +174,11 @@ async def _due_while_busy(watched: Watched, narrator: Narrator) -> str:
     return str(made["id"])
 
 
-async def _due_while_down(watched: Watched, narrator: Narrator, host: DemoHost) -> str:
+async def _due_while_down(watched: Watched, narrator: Narrator, host: DemoHost, pace: Pace) -> str:
     narrator.title("2. Due while the host is down: the reminder is delivered after the restart")
-    made = await watched.remind(WHILE_DOWN_SECONDS, "Drink a glass of water.")
+    made = await watched.remind(pace.while_down, "Drink a glass of water.")
     due = parse_instant(made["scheduledAt"])
-    narrator.say(f"{made['id']} is made, due in {WHILE_DOWN_SECONDS} s")
+    narrator.say(f"{made['id']} is made, due in {pace.while_down} s")
     await host.kill()
     narrator.say("the host process is killed (SIGKILL)")
     await watched.clock.sleep_until(due)

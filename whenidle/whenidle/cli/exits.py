@@ -5,7 +5,7 @@
 | 0 | done; for `run`: stopped in order on SIGTERM |
 | 1 | refused or failed: nothing was changed, and the message says what to do instead |
 | 2 | usage: an unknown command or option, or an argument that cannot be meant (a session id with a slash) |
-| 3 | the store: locked by another host, damaged, of another application, too new, not there, or full |
+| 3 | the store: locked by another host, damaged, also in part, of another application, too new, not there, or full |
 | 70 | a fault of whenidle itself; with `WHENIDLE_TRACEBACK` set the traceback is shown |
 | 130 | Ctrl-C, also after an orderly stop of `run`, so that a shell script around it stops too |
 | 141 | whoever read standard output has gone away (`whenidle log ... | head`) |

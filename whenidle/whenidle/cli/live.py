@@ -19,8 +19,9 @@ from whenidle.cli.text import duration, until, visible
 from whenidle_actors.errors import StoreError
 from whenidle_actors.host import Host
 from whenidle_actors.stores.base import TaskRow
-from whenidle_actors.task_rows import from_row
+from whenidle_actors.task_rows import entry_of
 from whenidle_clock import Clock, from_millis
+from whenidle_protocol.task_listing import DamagedTask
 
 AGENTS_SHOWN = 12
 TASKS_SHOWN = 4
@@ -118,7 +119,9 @@ async def look_at(host: Host, began: datetime) -> Picture:
 
 
 def _task_line(row: TaskRow) -> TaskLine:
-    task = from_row(row)
+    task = entry_of(row)
+    if isinstance(task, DamagedTask):
+        return TaskLine(task.id, from_millis(row.next_millis or 0), "(damaged)")
     return TaskLine(task.title, task.scheduled_at, target_words(task.target))
 
 

@@ -1,6 +1,7 @@
 """Where results go: text for people, or JSON for programs, never a mixture."""
 
 import sys
+from collections.abc import Iterable
 from typing import Self
 
 import attrs
@@ -43,6 +44,13 @@ class Output:
         """Write lines for people; they are neither wrapped nor read as markup."""
         for line in lines:
             self.console.print(line, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+    def complain(self, lines: Iterable[str]) -> None:
+        """Write lines for people to standard error; with `--json` the document has to tell it."""
+        if not self.json:
+            sys.stdout.flush()
+            sys.stderr.writelines(f"whenidle: {line}\n" for line in lines)
+            sys.stderr.flush()
 
     def document(self, document: object) -> None:
         """Write one JSON document on a line of its own, at once."""

@@ -14,6 +14,7 @@ import trio
 
 from whenidle_actors.composition import open_host
 from whenidle_actors.errors import SessionExists, StoreError, StoreLocked
+from whenidle_actors.logs import report
 from whenidle_actors.observation import HostEvent
 from whenidle_actors.offline import open_manager
 from whenidle_actors.reminders import Reminders
@@ -183,7 +184,13 @@ class Post:
         """Log once why this server does not take over, if not because there is a host."""
         complaint = "" if isinstance(error, StoreLocked) else str(error)
         if complaint not in {"", self._complaint}:
-            logger.warning("the place of the host cannot be taken, trying again", exc_info=error)
+            report(
+                logger,
+                logging.WARNING,
+                "place-not-taken",
+                "the place of the host cannot be taken, trying again",
+                error=error,
+            )
         self._complaint = complaint
 
     async def _be_manager(self, managing: AsyncExitStack, host_pid: int) -> None:

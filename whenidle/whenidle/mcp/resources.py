@@ -21,12 +21,13 @@ from whenidle.mcp.post import Post, Stand
 from whenidle_actors.errors import StoreError
 from whenidle_actors.logs import report
 from whenidle_actors.message_fates import delivery_outcomes
-from whenidle_actors.task_rows import from_row
+from whenidle_actors.task_rows import entry_of
 from whenidle_clock import format_instant
 from whenidle_protocol.errors import ToolError
 from whenidle_protocol.task_answers import task_answer
 from whenidle_protocol.task_ids import is_task_id
 from whenidle_protocol.task_json import canonical_json
+from whenidle_protocol.task_listing import DamagedTask
 from whenidle_protocol.task_local_time import format_local
 from whenidle_protocol.task_record import Task, TaskStatus
 
@@ -67,9 +68,9 @@ class TaskResources:
         async with self._post.work() as stand:
             try:
                 page = await stand.store.tasks(limit=PAGE, offset=offset)
-                resources = [_resource(from_row(row)) for row in page.rows]
+                resources = [_resource(entry_of(row)) for row in page.rows]
             except StoreError as error:
-                raise _unreadable(error) from error
+                raise unreadable(error) from error
         behind = offset + len(page.rows)
         return ListResourcesResult(
             resources=resources, next_cursor=str(behind) if page.rows and behind < page.total else None
@@ -95,7 +96,7 @@ class TaskResources:
             except ToolError as error:
                 raise MCPError(INVALID_PARAMS, f"there is no task {task_id}") from error
             except StoreError as error:
-                raise _unreadable(error) from error
+                raise unreadable(error) from error
         contents = TextResourceContents(uri=uri, mime_type=_JSON, text=canonical_json(document))
         return ReadResourceResult(contents=[contents])
 
@@ -110,7 +111,9 @@ async def _document(stand: Stand, task_id: str) -> dict[str, Any]:
     }
 
 
-def _resource(task: Task) -> Resource:
+def _resource(task: Task | DamagedTask) -> Resource:
+    if isinstance(task, DamagedTask):
+        return Resource(uri=f"{URI}{task.id}", name=task.id, description="damaged: it cannot be read", mime_type=_JSON)
     when = format_local(task.scheduled_at, task.rule.time_zone)
     return Resource(
         uri=f"{URI}{task.id}",
@@ -130,6 +133,7 @@ def _offset(cursor: str | None) -> int:
     return int(cursor)
 
 
-def _unreadable(error: StoreError) -> MCPError:
+def unreadable(error: StoreError) -> MCPError:
+    """Log why the store did not answer, and return what the client is told of it."""
     report(logger, logging.WARNING, "resource-not-read", "tasks cannot be read", error=error)
     return MCPError(INTERNAL_ERROR, "the tasks cannot be read now")

@@ -117,7 +117,7 @@ class TaskServer:
         return await self._resources.read(str(params.uri))
 
     async def _subscribe(self, _: object, params: types.SubscribeRequestParams) -> types.EmptyResult:
-        self._feed.subscribe(str(params.uri))
+        await self._feed.subscribe(str(params.uri))
         return types.EmptyResult()
 
     async def _unsubscribe(self, _: object, params: types.UnsubscribeRequestParams) -> types.EmptyResult:

@@ -14,9 +14,10 @@ from whenidle.mcp.post import Post
 from whenidle_actors import task_calls
 from whenidle_actors.errors import StoreDamaged, StoreError
 from whenidle_actors.stores.base import Store, TaskRow
-from whenidle_actors.task_rows import from_row
-from whenidle_protocol.task_answers import internal_error, task_answer
+from whenidle_actors.task_rows import entry_of
+from whenidle_protocol.task_answers import entry_answer, internal_error
 from whenidle_protocol.task_json import canonical_fields
+from whenidle_protocol.task_listing import DamagedTask
 from whenidle_protocol.task_requests import ListTasks
 from whenidle_protocol.task_settings import Caller, TaskSettings
 
@@ -102,15 +103,14 @@ class _TaskTexts:
         self._characters = 0
 
     def of(self, row: TaskRow) -> Text:
-        """Return the text of a task.
-
-        Raises:
-            StoreDamaged: the row is not what was written.
-        """
+        """Return the text of a task, or of the fact that it is damaged, which is logged when it is found."""
         kept = self._kept.get(row.id)
         if kept is not None and kept[0] == row:
             return kept[1]
-        text = Text.of(task_answer(from_row(row)))
+        entry = entry_of(row)
+        if isinstance(entry, DamagedTask):
+            task_calls.complain((entry,))
+        text = Text.of(entry_answer(entry))
         if kept is not None:
             self._characters -= _characters(*kept)
         self._characters += _characters(row, text)

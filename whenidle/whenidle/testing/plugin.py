@@ -1,17 +1,20 @@
-"""The fixtures, as pytest finds them when `whenidle` is installed."""
+"""The fixtures, as pytest finds them when `whenidle` is installed.
+
+Each run of pytest imports this module, also where no test is about `whenidle`. Whatever else there is of that, and
+trio, is imported by the fixtures that are used.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import trio
-
-from whenidle.testing.sim import Sim
-from whenidle_clock import VirtualClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
+
+    from whenidle.testing.sim import Sim
+    from whenidle_clock import VirtualClock
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -27,6 +30,8 @@ def virtual_clock(request: pytest.FixtureRequest) -> VirtualClock:
 
     `sim` is a virtual clock already: ask for one of them.
     """
+    from whenidle_clock import VirtualClock  # noqa: PLC0415 - see above
+
     if "sim" in request.fixturenames:
         pytest.fail("sim is a virtual clock itself; ask for sim alone", pytrace=False)
     return VirtualClock(**_marked(request, "start"))
@@ -35,6 +40,8 @@ def virtual_clock(request: pytest.FixtureRequest) -> VirtualClock:
 @pytest.fixture
 def sim(request: pytest.FixtureRequest) -> Sim:
     """A `whenidle.testing.Sim` of the test's own; with pytest-trio, the clock that the test runs on."""
+    from whenidle.testing.sim import Sim  # noqa: PLC0415 - the same
+
     return Sim(**_marked(request, "start"))
 
 
@@ -44,6 +51,8 @@ async def host(request: pytest.FixtureRequest, sim: Sim) -> AsyncGenerator[Any]:
 
     `@pytest.mark.whenidle(turn=..., suites=[...])` gives it arguments of `open_host`.
     """
+    import trio  # noqa: PLC0415 - the same
+
     # With a store that is given it cannot crash: the block that would be left is not one of the test.
     options: dict[str, Any] = {"store": sim.store, **_marked(request)}
     options.pop("start", None)
