@@ -27,6 +27,8 @@ from whenidle_protocol.events import (
     decode,
     encode,
 )
+from whenidle_protocol.json_text import stringify
+from whenidle_protocol.wire import unstructure
 
 from .strategies import events
 
@@ -207,3 +209,28 @@ def test_illegal_events_cannot_be_made() -> None:
 def test_the_known_types_are_these() -> None:
     """The list a newer version must not shrink."""
     assert {type_ for _, type_, _ in WIRE} == KNOWN_TYPES
+
+
+@given(events)
+def test_a_payload_is_written_as_json_of_its_fields(event: Event) -> None:
+    """The quick way of writing what is written most gives the same text, byte for byte."""
+    payload = event.payload if isinstance(event, ScheduleChanged | Ignored) else unstructure(event)
+    assert encode(event, 0).data == stringify(payload)
+
+
+def test_what_is_not_made_of_plain_values_is_not_written_the_quick_way() -> None:
+    """Long numbers come out the same, and what could not be read back is refused."""
+
+    class Text(str):
+        __slots__ = ()
+
+    assert encode(TurnStarted(10**15, ("m1",), 10**15), 0).data == (
+        '{"turn":1000000000000000,"claimed":["m1"],"attempt":1000000000000000}'
+    )
+    assert encode(TurnEnded(10**15, Outcome.COMPLETED), 0).data == '{"turn":1000000000000000,"outcome":"completed"}'
+    other: Any = (1,)
+    for claimed in (other, (Text("m1"),)):
+        with pytest.raises(CorruptLog):
+            encode(TurnStarted(1, claimed, 1), 0)
+    with pytest.raises(CorruptLog):
+        encode(TurnEnded(True, Outcome.COMPLETED), 0)

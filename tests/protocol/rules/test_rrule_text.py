@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -287,6 +287,19 @@ def test_a_dtstart_outside_the_years_that_can_be_written() -> None:
         ReminderCode.TIME_OUT_OF_RANGE,
         "DTSTART lies outside the years 0001 to 9999 in UTC; choose an instant within them.",
     )
+
+
+def test_the_very_last_second_can_be_an_occurrence() -> None:
+    """Of a rule that begins with it, and of one that reaches it (CASES 4)."""
+    last = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+    for text in (
+        "DTSTART:99991231T235959Z\nRRULE:FREQ=DAILY",
+        "DTSTART:99991225T235959Z\nRRULE:FREQ=WEEKLY;BYDAY=FR",
+        "DTSTART:99700101T235959Z\nRRULE:FREQ=YEARLY;BYMONTH=12;BYMONTHDAY=31",
+        "DTSTART:99991231T235959Z\nRRULE:FREQ=MINUTELY;COUNT=9",
+    ):
+        rule = RRuleRule.parse(text)
+        assert [each.utc for each in rule.preview(last - timedelta(seconds=1), 9)] == [last]
 
 
 @pytest.mark.parametrize("text", ["{}\r\nRRULE:FREQ=HOURLY", "{}\nRRULE:FREQ=HOURLY", "{}\nrrule:freq=hourly"])

@@ -9,6 +9,7 @@ from whenidle_protocol.recurrence.failures import invalid
 from whenidle_protocol.task_answers import (
     conflict,
     delete_answer,
+    entry_answer,
     error_answer,
     internal_error,
     limit_reached,
@@ -19,6 +20,7 @@ from whenidle_protocol.task_answers import (
     task_answer,
 )
 from whenidle_protocol.task_delivery import Due, deliver, fail
+from whenidle_protocol.task_listing import DamagedTask, TaskListing
 from whenidle_protocol.task_record import TargetKind
 from whenidle_protocol.task_requests import ListTasks
 from whenidle_protocol.task_rules import read_rrule
@@ -129,6 +131,25 @@ def test_a_page_says_how_much_there_is() -> None:
     }
     empty = {"items": [], "shown": 0, "total": 41, "limit": 100, "offset": 500}
     assert list_answer([], 41, ListTasks(offset=500)) == empty
+
+
+def test_a_damaged_task_has_its_place_on_a_page() -> None:
+    """By its id, with a code of the closed set; why is not for models. It is told from the tasks in Python too."""
+    task, damaged = made(), DamagedTask("task-2", "its title is 5")
+    listing = TaskListing((task, damaged), 2)
+    assert (listing.tasks, listing.damaged) == ((task,), (damaged,))
+    answer = list_answer(listing.entries, listing.total, ListTasks())
+    assert (answer["shown"], answer["total"]) == (2, 2)
+    assert answer["items"] == [
+        task_answer(task),
+        {
+            "id": "task-2",
+            "code": "internal_error",
+            "message": "This task is damaged and cannot be read. It does not come due, and can only be deleted; "
+            "tell the user.",
+        },
+    ]
+    assert entry_answer(damaged) == answer["items"][1]
 
 
 def test_a_deletion_is_confirmed() -> None:

@@ -190,6 +190,17 @@ def test_new_sessions_come_at_the_hosts_spacing_at_most(rule: Any) -> None:
     assert made(rule, TargetKind.NEW).active
 
 
+@pytest.mark.parametrize("month", [1, 3, 4, 11])
+def test_a_daily_rule_keeps_a_spacing_of_one_day_at_any_season(month: int) -> None:
+    """The day of 23 hours is one, too; what comes an hour earlier on every day is not."""
+    spaced = TaskSettings(spacing_seconds=86_400)
+    start = f"DTSTART;TZID=Europe/Paris:2026{month:02}20T090000\nRRULE:"
+    for parts in ("FREQ=DAILY", "FREQ=WEEKLY;BYDAY=SA,SU,MO", "FREQ=HOURLY;INTERVAL=24"):
+        assert made(read_rrule(start + parts), TargetKind.NEW, settings=spaced).active
+    error = refused(made, read_rrule(f"{start}FREQ=HOURLY;INTERVAL=23"), TargetKind.NEW, settings=spaced)
+    assert error.code is TaskCode.FREQUENCY_TOO_HIGH
+
+
 @pytest.mark.parametrize("rule", [EveryRule(3600), AtRule(NOW + DAY), read_rrule(TWICE)])
 def test_what_keeps_the_spacing_is_taken(rule: Any) -> None:
     """Exactly the spacing is enough, and so is coming due once or a few times."""

@@ -23,6 +23,7 @@ from whenidle_protocol.task_answers import (
     persistence_uncertain,
     task_answer,
 )
+from whenidle_protocol.task_listing import DamagedTask
 from whenidle_protocol.task_record import Task  # noqa: TC001 - hypothesis reads it
 from whenidle_protocol.task_requests import ListTasks
 from whenidle_protocol.task_schemas import CREATE, DECLARED, EDIT, LIST, VIEW, task_tools
@@ -171,7 +172,7 @@ def test_any_task_fits_the_answers_declared(task: Task) -> None:
     answer = json.loads(stringify(task_answer(task)))
     for tool in (CREATE, VIEW, EDIT):
         output(tool).validate(answer)
-    output(LIST).validate(list_answer([task, task], 2, ListTasks()))
+    output(LIST).validate(list_answer([task, DamagedTask("task-2", "x"), task], 3, ListTasks()))
 
 
 @pytest.mark.parametrize("kind", list(RULES))

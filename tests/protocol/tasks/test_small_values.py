@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import msgspec
@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from tests.protocol.strategies import instants, json_values
 from whenidle_clock.instants import MAX_INSTANT, MIN_INSTANT
+from whenidle_clock.zones import Gap, Overlap
 from whenidle_protocol.errors import TaskCode
 from whenidle_protocol.json_text import stringify
+from whenidle_protocol.rules.interval import EveryRule
 from whenidle_protocol.task_ids import (
     MAX_TASK_ID,
     is_task_id,
@@ -26,6 +28,7 @@ from whenidle_protocol.task_json import canonical_fields, canonical_json, struct
 from whenidle_protocol.task_local_time import format_local
 from whenidle_protocol.task_prompt import PROMPT_KEY, prompt_section
 from whenidle_protocol.task_record import Progress, Target, TargetKind, Task, TaskStatus, moved_on, stamp
+from whenidle_protocol.task_requests import CreateTask, UpdateTask
 from whenidle_protocol.task_settings import TaskSettings
 
 from .strategies import counts, targets, tasks
@@ -202,12 +205,43 @@ def test_a_task_cannot_be_made_of_nonsense(field: str, value: Any, message: str)
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"spacing_seconds": 59}, {"catch_up_seconds": -1}, {"max_active": -1}, {"max_active_per_session": -1}]
+    "wrong",
+    [
+        {"spacing_seconds": 59},
+        {"spacing_seconds": 3600.5},
+        {"catch_up_seconds": -1},
+        {"catch_up_seconds": 1.5},
+        {"catch_up_seconds": 2**53},
+        {"max_active": -1},
+        {"max_active": True},
+        {"max_active_per_session": -1},
+        {"max_prompt_bytes": 0},
+    ],
 )
 def test_settings_have_bounds(wrong: dict[str, Any]) -> None:
-    """No spacing below a minute, nothing below 0."""
-    with pytest.raises(ValueError, match=next(iter(wrong))):
+    """No spacing below a minute, nothing below 0, whole numbers that JSON can hold."""
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} is .+; it is a whole number from"):
         TaskSettings(**wrong)
+
+
+@pytest.mark.parametrize("seconds", [-1, 1.5, True, 2**53])
+def test_a_catch_up_that_could_not_be_stored_is_refused(seconds: Any) -> None:
+    """When the request is made: later it would make a task that nobody can read."""
+    with pytest.raises(ValueError, match=r"catch_up_seconds is .+; it is a whole number from 0"):
+        CreateTask("T", "P", EveryRule(60), TargetKind.NEW, catch_up_seconds=seconds)
+
+
+def test_choices_may_be_given_by_name() -> None:
+    """Of a task and of a host, as `preview` takes them; another name is refused."""
+    named: dict[str, Any] = {"gap": "shift", "overlap": "both"}
+    request = CreateTask("T", "P", EveryRule(60), cast("Any", "new_once"), **named)
+    assert request == CreateTask("T", "P", EveryRule(60), TargetKind.NEW_ONCE, Gap.SHIFT, Overlap.BOTH)
+    assert TaskSettings(**named) == TaskSettings(gap=Gap.SHIFT, overlap=Overlap.BOTH)
+    assert UpdateTask("task-1", target=cast("Any", "new")) == UpdateTask("task-1", target=TargetKind.NEW)
+    for name in ("gap", "overlap", "target"):
+        fields: dict[str, Any] = {"target": TargetKind.NEW, name: "elsewhere"}
+        with pytest.raises(ValueError, match="'elsewhere' is not a valid"):
+            CreateTask("T", "P", EveryRule(60), **fields)
 
 
 @pytest.mark.parametrize(
