@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -12,7 +11,6 @@ import pytest
 import trio
 
 from tests.actors.reminders.faults import Fate
-from whenidle_actors import task_pieces, task_pursuit
 from whenidle_actors.errors import AgentFaulted
 from whenidle_actors.observation import EventKind
 from whenidle_actors.stores.base import Batch, TaskWrite
@@ -21,7 +19,7 @@ from whenidle_actors.task_rounds import Keeping, Place
 from whenidle_protocol.task_requests import UpdateTask
 from whenidle_protocol.task_settings import Caller
 
-from .worlds import ONCE, T0, TaskWorld, every, once, seconds, settled
+from .worlds import ONCE, T0, TaskWorld, every, once, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -424,53 +422,3 @@ class _Probe:
 
     def trace(self) -> str | None:
         return None
-
-
-async def test_very_many_tasks_of_one_session_let_others_run(world: TaskWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A decision about hundreds of them is one message in one commit, with a bounded number between two checkpoints."""
-    count = 300
-    monkeypatch.setattr("whenidle_actors.task_pieces.PIECE", 10)
-    monkeypatch.setattr("whenidle_actors.task_pursuit.PIECE", 10)
-    done = {"read": 0, "admitted": 0, "recorded": 0}
-
-    def counting(where: Any, name: str, what: str, size: Any) -> None:
-        real = getattr(where, name)
-
-        def counted(*args: Any) -> Any:
-            done[what] += size(*args)
-            return real(*args)
-
-        monkeypatch.setattr(where, name, counted)
-
-    counting(task_pursuit, "from_row", "read", lambda _: 1)
-    counting(task_pieces, "admit", "admitted", lambda tasks, *_: len(tasks))
-    counting(task_pieces, "records_of", "recorded", lambda admission: len(admission.delivered))
-    seen: list[int] = []
-
-    async def look() -> None:
-        while True:
-            seen.append(sum(done.values()))
-            await trio.lowlevel.checkpoint()
-
-    async with world.root():
-        for number in range(count):
-            catch_up = 60 if number % 3 == 0 else None
-            await world.make(every(86_400, 10 + number / 1000), title=str(number), catch_up_seconds=catch_up)
-    await world.advance(seconds(3600))
-    world.store.batches.clear()
-    async with trio.open_nursery() as nursery, world.host():
-        nursery.start_soon(look)
-        while not any(batch.receipts for batch in world.store.batches):
-            await trio.lowlevel.checkpoint()
-        nursery.cancel_scope.cancel()
-    async with world.host():
-        await settled()
-        assert done == {"read": count, "admitted": count, "recorded": count * 2 // 3}
-        # The last piece that is read and the first that is decided about stand together, and trio may run this task
-        # first in one round and last in the next, so that it misses one in two.
-        assert max(after - before for before, after in pairwise(seen)) <= 40
-        found = [(title, when) for when, title, _, _ in await world.delivered()]
-        assert found == [(str(number), 3600) for number in range(count) if number % 3]
-        (delivery,) = [batch for batch in world.store.batches if batch.receipts]
-        assert len(delivery.tasks) == count
-        assert len(world.runs) == 1
