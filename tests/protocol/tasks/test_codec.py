@@ -81,8 +81,9 @@ def test_the_quick_way_reads_nothing_that_the_long_way_refuses(task: Task, data:
     text = stringify(fields)
     quick = read_task(text)
     if quick is not None:
-        fields.pop("version")
-        assert quick == wire.structure(fields, type(task))
+        read = parse(text)  # a number that was drawn as 60.0 is 60 there
+        read.pop("version")
+        assert quick == wire.structure(read, type(task))
 
 
 odd_values = st.one_of(
