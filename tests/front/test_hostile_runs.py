@@ -33,8 +33,8 @@ from whenidle_actors.stores.base import SessionHeader
 from whenidle_clock import EPOCH
 
 from .command_line import python
+from .command_turns import FakeTurn
 from .hostility import EVIL, EVIL_TITLE, LINES, check_shown
-from .test_command_agent import FakeTurn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -197,9 +197,18 @@ async def test_a_lock_file_that_cannot_be_made_is_named(path: Path) -> None:
     assert not path.exists()
 
 
-async def test_a_folder_without_permission_is_named(tmp_path: Path) -> None:
+@pytest.fixture
+def open_folder() -> Generator[Path]:
+    """A folder that any user can reach: pytest closes its own to others whenever another pytest starts."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+async def test_a_folder_without_permission_is_named(open_folder: Path) -> None:
     """A folder that may not be written to is a store that cannot be made there; checked without privileges."""
-    folder = tmp_path / "closed"
+    folder = open_folder / "closed"
     folder.mkdir()
     folder.chmod(0o555)
     program = (
@@ -212,10 +221,6 @@ async def test_a_folder_without_permission_is_named(tmp_path: Path) -> None:
         "    try: trio.run(SqliteStore(sys.argv[1]).open, role)\n"
         "    except StoreUnavailable as error: print(error)\n"
     )
-    for parent in folder.parents:
-        if parent == Path(tempfile.gettempdir()):
-            break
-        parent.chmod(parent.stat().st_mode | 0o055)
     done = await trio.run_process(
         [sys.executable, "-c", program, str(folder / "x.store")], capture_stdout=True, check=False
     )

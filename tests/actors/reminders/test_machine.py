@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import queue
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import hypothesis.strategies as st
-import trio
 from hypothesis import settings
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import invariant, precondition, rule, run_state_machine_as_test
 
-from .faults import Fate, FaultyStore, changes_schedule
+from .faults import Fate, changes_schedule
+from .machines import HostMachine
 from .plain_model import REMINDER_TURN, Model, Occurrences, Work
 from .worlds import T0, World, create, delete, listed, seconds, settled
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from whenidle_actors.agent import Agent
-    from whenidle_actors.host import Host
-    from whenidle_actors.turn import Turn
 
     from .logs import Delivery, Ledger
 
@@ -31,70 +25,15 @@ PERIODS = st.sampled_from([300, 301, 600, 3600])
 FATES = st.sampled_from([Fate.REFUSED, Fate.LOST, Fate.KEPT])
 
 
-class HostThread:
-    """A trio run on a world's clock in a thread of its own, with a host in it that can be exchanged."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.host: Host
-        self._closing = trio.Event()
-        self._tokens: queue.SimpleQueue[trio.lowlevel.TrioToken] = queue.SimpleQueue()
-        self._thread = Thread(target=trio.run, args=(self._serve,), kwargs={"clock": world})
-        self._thread.start()
-        self._token = self._tokens.get()
-
-    async def _serve(self) -> None:
-        async with trio.open_nursery() as self._nursery:
-            self._stop = trio.Event()
-            self._tokens.put(trio.lowlevel.current_trio_token())
-            await self._stop.wait()
-            await self.close()
-
-    def run(self, function: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
-        return trio.from_thread.run(function, *arguments, trio_token=self._token)
-
-    def stop(self) -> None:
-        trio.from_thread.run_sync(self._stop.set, trio_token=self._token)
-        self._thread.join()
-
-    async def open(self) -> Agent:
-        """Open a host and return its agent `root`."""
-        agent: Agent = await self._nursery.start(self._host)
-        return agent
-
-    async def close(self) -> None:
-        self._closing.set()
-        await self._closed.wait()
-
-    async def _host(self, task_status: trio.TaskStatus[Agent]) -> None:
-        self._closing, self._closed = trio.Event(), trio.Event()
-        try:
-            async with self.world.host() as self.host:
-                known = await self.world.store.sessions()
-                make = self.host.agent if known else self.host.create_agent
-                task_status.started(await make("root"))
-                await self._closing.wait()
-        finally:
-            self._closed.set()
-
-
-class ReminderMachine(RuleBasedStateMachine):
+class ReminderMachine(HostMachine):
     """Reminders are made, deleted, due and delivered as the model says, whatever happens around them."""
 
+    turn_seconds = REMINDER_TURN / 1000
+
     def __init__(self) -> None:
-        super().__init__()
         self.world = World()
-        self.world.during_turn = self.take_time
+        super().__init__(self.world)
         self.model = Model(wall=T0)
-        self.thread = HostThread(self.world)
-        self.agent: Agent = self.thread.run(self.thread.open)
-
-    def teardown(self) -> None:
-        self.thread.stop()
-
-    async def take_time(self, turn: Turn) -> None:
-        text = turn.messages[0].text
-        await trio.sleep(int(text) if text.isdigit() else REMINDER_TURN / 1000)
 
     @rule(seconds=DELAYS)
     def create_once(self, seconds: int) -> None:
@@ -207,12 +146,7 @@ class ReminderMachine(RuleBasedStateMachine):
             await settled()
 
     async def _restart(self, down: int, killed: bool) -> Agent:
-        if killed:
-            self.world.store.die()
-        await self.thread.close()
-        self.world.store = FaultyStore(self.world.store.inner)
-        self.world.step(seconds(down))
-        agent = await self.thread.open()
+        agent = await self.next_process(down, killed)
         await settled()
         return agent
 

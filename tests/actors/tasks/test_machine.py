@@ -5,13 +5,12 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-import trio
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import invariant, precondition, rule, run_state_machine_as_test
 
-from tests.actors.reminders.faults import Fate, FaultyStore
-from tests.actors.reminders.test_machine import HostThread
+from tests.actors.reminders.faults import Fate
+from tests.actors.reminders.machines import HostMachine
 from whenidle_clock import from_millis
 from whenidle_protocol.rules.interval import EveryRule
 from whenidle_protocol.rules.once import AtRule
@@ -26,7 +25,6 @@ from .worlds import T0, TaskWorld, call, seconds
 if TYPE_CHECKING:
     from whenidle_actors.agent import Agent
     from whenidle_actors.stores.base import Batch
-    from whenidle_actors.turn import Turn
 
 TARGETS: st.SearchStrategy[Target] = st.sampled_from(["this_session", "this_session", "new_once", "new"])
 WAITS = st.sampled_from([0, 1, 3, 10, 59, 60, 61, 300, 3600])
@@ -36,24 +34,14 @@ PERIODS = st.sampled_from([60, 61, 120, 300])
 NUMBERS = st.integers(0, 5)
 
 
-class TaskMachine(RuleBasedStateMachine):
+class TaskMachine(HostMachine):
     """Tasks are made, changed, due and delivered as the model says, whatever happens around them."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.world = TaskWorld()
-        self.world.during_turn = self.take_time
+        super().__init__(self.world)
         self.model = Model(wall=T0)
         self.ids: dict[int, str] = {}
-        self.thread = HostThread(self.world)
-        self.agent: Agent = self.thread.run(self.thread.open)
-
-    def teardown(self) -> None:
-        self.thread.stop()
-
-    async def take_time(self, turn: Turn) -> None:
-        text = turn.messages[0].text
-        await trio.sleep(int(text) if text.isdigit() else 0)
 
     @rule(delay=DELAYS, where=TARGETS)
     def create_once(self, delay: int, where: Target) -> None:
@@ -207,12 +195,7 @@ class TaskMachine(RuleBasedStateMachine):
         await self.world.wait(0)
 
     async def _restart(self, down: int, killed: bool) -> Agent:
-        if killed:
-            self.world.store.die()
-        await self.thread.close()
-        self.world.store = FaultyStore(self.world.store.inner)
-        self.world.step(seconds(down))
-        agent = await self.thread.open()
+        agent = await self.next_process(down, killed)
         await self.world.wait(0)
         return agent
 

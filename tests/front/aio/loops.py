@@ -66,7 +66,20 @@ async def until(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(0)
 
 
+async def take_a_turn(there: aio.Host, text: str) -> aio.Agent:
+    """Make the agent `ada`, have it take a turn on a message, and return it when it is idle."""
+    ada = await there.create_agent("ada")
+    await ada.followup(text)
+    await ada.when_idle()
+    return ada
+
+
 async def told(there: aio.Host, session_id: str, kind: str) -> list[Any]:
     """Return what a session's log says in events of one type."""
     records = (await there.store.read(session_id)).records
     return [json.loads(record.data) for record in records if record.type == kind]
+
+
+async def ended(there: aio.Host) -> list[tuple[str, str | None]]:
+    """Return how the turns of `ada` ended: outcome and cause."""
+    return [(end["outcome"], end.get("cause")) for end in await told(there, "ada", "turn/end")]
