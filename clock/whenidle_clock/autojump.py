@@ -76,12 +76,11 @@ class Autojump(trio.abc.Instrument):
     def sleep_time(self, deadline: float) -> float:
         """Answer trio's `deadline_to_sleep_time`: asked exactly when no task can run."""
         self._next_deadline = deadline
-        if deadline <= to_seconds(self._timeline.monotonic_ns):
-            return 0
-        if self._is_settled is not None and self._can_move() and self._is_settled() and not _held_still():
+        due = deadline <= to_seconds(self._timeline.monotonic_ns)
+        if not due and self._is_settled is not None and self._can_move() and self._is_settled() and not _held_still():
             self._move()
-            return 0
-        return _PARKED_SECONDS
+            due = True
+        return 0 if due else _PARKED_SECONDS
 
     async def travel(self, target_ns: int) -> None:
         """Let virtual time run to `target_ns`, stopping at each deadline on the way.
